@@ -1,0 +1,62 @@
+"""The project's Numba decorator, and where compiled kernels are kept between processes.
+
+Numba invalidates a cached kernel when the kernel's own file changes, but not when a loss or a
+row primitive in another file does. The cache folder is therefore named after a hash of the
+files whose functions are compiled into kernels elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.extending import register_jitable
+
+# Files whose functions are compiled into the kernels of other files.
+_SHARED = ("_compile.py", "losses.py", "rows.py")
+
+
+def cache_folder() -> Path:
+    """Return the folder that holds this version's compiled kernels, private to the user.
+
+    ``PRIMALDUAL_CACHE`` or ``NUMBA_CACHE_DIR`` name the place; the default is
+    ``~/.cache/primaldual``. Cache files are pickles, so the folder is not shared.
+    """
+    digest = hashlib.sha256()
+    for name in _SHARED:
+        digest.update(Path(__file__).with_name(name).read_bytes())
+    base = os.environ.get("PRIMALDUAL_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
+    if not base:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = str(Path(home) / "primaldual")
+    return Path(base) / f"kernels-{digest.hexdigest()[:16]}"
+
+
+def _usable(folder: Path) -> str:
+    """The folder as Numba wants it, or "" to let Numba choose when it cannot be written."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return ""
+    return str(folder)
+
+
+_FOLDER = _usable(cache_folder())
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` on first call: cached on disk, without the GIL, division as in C."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _FOLDER or before
+    try:
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+# For small functions that are called from kernels and from plain Python alike.
+inlined = register_jitable(error_model="numpy")

@@ -1,0 +1,145 @@
+"""The face-off before it starts: which side is cheaper for this problem, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._types import Side
+from .complexity import Complexity, complexity, structure_cost
+from .problem import Coordinates, Problem
+from .samplings import as_sampling
+
+# Ratios of T closer to 1 than this are called a tie in words; the smaller T still wins.
+_TIE = 1.1
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which side to solve on, what each side costs, and why.
+
+    ``primal`` and ``dual`` hold K (``iterations``), W (``cost``), T (``total``) and
+    ``passes(eps)``. They are bounds: what the theory guarantees, not what is measured.
+    """
+
+    primal: Complexity
+    dual: Complexity
+    side: Side
+    reason: str
+    d: int
+    n: int
+    sampling: str = "importance"
+
+    @property
+    def ratio(self) -> float:
+        """T_P / T_D."""
+        return self.primal.total / self.dual.total if self.dual.total else 1.0
+
+    def __str__(self) -> str:
+        head = f"{'':8}{'coordinates':>12}{'iterations K':>16}{'cost W':>12}{'total T':>12}"
+        lines = [head]
+        for name, size, costs in (
+            ("primal", self.d, self.primal),
+            ("dual", self.n, self.dual),
+        ):
+            row = (
+                f"{name:8}{_thousands(size):>12}{_short(costs.iterations):>16}"
+                f"{_short(costs.cost):>12}{_short(costs.total):>12}"
+            )
+            if name == self.side:
+                factor = max(self.ratio, 1 / self.ratio) if self.ratio else 1.0
+                row += (
+                    f"   ← {_factor(factor)} less work" if factor >= _TIE else "   ← a close call"
+                )
+            lines.append(row)
+        return "\n".join([*lines, f"{self.side}: {self.reason}"])
+
+
+def advise(problem: Problem, sampling: str = "importance") -> Advice:
+    """Compare the two sides of ``problem`` by T = K W, the nonzeros each has to visit.
+
+    Parameters
+    ----------
+    problem : Problem
+    sampling : str
+        The sampling both sides use; importance sampling is the best serial one (Theorem 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primaldual import Problem, advise
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> advice = advise(Problem(X, np.sign(X[:, 0]), loss="logistic", lam=1 / 50))
+    >>> advice.side
+    'dual'
+    """
+    primal = complexity(problem.features, as_sampling(sampling, problem.features))
+    dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
+    side: Side = "primal" if primal.total <= dual.total else "dual"
+    reason = _reason(problem, primal, dual, side)
+    return Advice(primal, dual, side, reason, problem.d, problem.n, sampling)
+
+
+def _reason(problem: Problem, primal: Complexity, dual: Complexity, side: Side) -> str:
+    """One sentence a person can repeat: what about this data decides."""
+    features, examples = problem.features, problem.examples
+    winner, loser = (primal, dual) if side == "primal" else (dual, primal)
+    if winner.total == 0 or loser.total / winner.total < _TIE:
+        if max(primal.total, dual.total) < 2 * problem.matrix.nnz:
+            return (
+                "λ is so large that both sides need only a few passes; the choice hardly matters."
+            )
+        return (
+            "the nonzeros are spread alike over features and examples; the choice hardly matters."
+        )
+    typical_feature, typical_example = _typical_count(features), _typical_count(examples)
+    few, many = (
+        (("feature", typical_feature), ("example", typical_example))
+        if side == "primal"
+        else (("example", typical_example), ("feature", typical_feature))
+    )
+    sentence = (
+        f"the weight of the data sits in {few[0]}s with about {_short(few[1])} nonzeros each, "
+        f"against {_short(many[1])} per {many[0]}"
+    )
+    by_shape: Side = "primal" if problem.d >= problem.n else "dual"
+    if by_shape != side:
+        heavy = features if side == "dual" else examples
+        share = _heaviest_share(heavy)
+        return (
+            f"although {'d ≥ n' if by_shape == 'primal' else 'n > d'}, {sentence}: "
+            f"the heaviest 1 % of {many[0]}s carry {share:.0%} of it."
+        )
+    return f"{sentence}, so its steps are cheap."
+
+
+def _typical_count(side: Coordinates) -> float:
+    """C/‖X‖_F²: the nonzeros of a row, averaged with the rows' squared norms as weights."""
+    norms = side.squared_norms
+    if side.multipliers is not None:
+        norms = norms * side.multipliers
+    total = float(norms.sum())
+    return structure_cost(side) / total if total > 0 else 0.0
+
+
+def _heaviest_share(side: Coordinates) -> float:
+    """The part of ‖X‖_F² in the heaviest 1 % of the rows (at least one row)."""
+    norms = side.squared_norms
+    top = max(1, side.size // 100)
+    return float(np.partition(norms, side.size - top)[side.size - top :].sum() / norms.sum())
+
+
+def _thousands(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def _short(number: float) -> str:
+    """Whole numbers up to six digits with thin groups, three digits otherwise."""
+    if 100 <= abs(number) < 1e6:
+        return _thousands(round(number))
+    return f"{number:.3g}"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.1f}×" if ratio < 100 else f"{_short(ratio)}×"

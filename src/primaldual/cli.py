@@ -1,0 +1,128 @@
+"""The command line. Heavy imports happen inside the commands, so that --help is quick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from .contest import FaceOff
+    from .problem import Problem
+
+app = typer.Typer(
+    help="Primal or dual? Train linear models on the cheaper side, with a certificate.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Make the commands subcommands even while there are few of them."""
+
+
+@app.command()
+def faceoff(
+    tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-4,
+    max_passes: Annotated[float, typer.Option(help="Give up after this many passes.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+) -> None:
+    """Predict the cheaper side, run both, and say whether the prediction held."""
+    from .advice import advise
+
+    console = Console(highlight=False)
+    for title, problem in _embedded_problems():
+        console.rule(f"[bold]{title}", align="left")
+        console.print(repr(problem), style="dim")
+        console.print()
+        console.print(str(advise(problem)), soft_wrap=True)
+        console.print()
+        outcome = _run(console, problem, tol, max_passes, seed)
+        console.print(str(outcome), soft_wrap=True)
+        console.print(verdict(outcome), soft_wrap=True)
+        console.print()
+
+
+def verdict(outcome: FaceOff) -> str:
+    """One line: did the prediction hold, and by which ratios."""
+    predicted = outcome.advice.ratio
+    side, held = outcome.winner, outcome.predicted
+    passes = _ratio(outcome, "passes")
+    seconds = _ratio(outcome, "seconds")
+    word = "held" if held else "failed"
+    return (
+        f"The prediction {word}: {side} needs fewer passes. "
+        f"primal/dual predicted {_number(predicted)}, measured {passes} in passes, "
+        f"{seconds} in seconds."
+    )
+
+
+def _ratio(outcome: FaceOff, what: str) -> str:
+    """Primal over dual as measured; a bound where one side did not arrive."""
+    primal, dual = (outcome.results[name][0] for name in ("nsync", "quartz"))
+    if not primal.converged and not dual.converged:
+        return "nothing (neither side arrived)"
+    ratio = _number(getattr(primal, what) / max(getattr(dual, what), 1e-12))
+    if not dual.converged:
+        return f"< {ratio}"
+    return ratio if primal.converged else f"> {ratio}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if value < 100 else f"{value:.0f}"
+
+
+def _embedded_problems() -> Iterator[tuple[str, Problem]]:
+    """The paper's worst case both ways round, and a real data set."""
+    from . import datasets
+    from .problem import Problem
+
+    d = n = 200
+    for side in ("dual", "primal"):
+        X = datasets.normalize_average(datasets.worst_case(d, n, side))
+        y = datasets.random_labels(n, seed=0)
+        title = f"The paper's worst case for the {side} method, {n} examples, {d} features"
+        yield title, Problem(X, y, loss="logistic", lam=1 / n)
+    X, y = datasets.breast_cancer()
+    X = datasets.normalize_average(X)
+    yield "Breast cancer (scikit-learn)", Problem(X, y, loss="logistic", lam=1 / len(y))
+
+
+def _run(console: Console, problem: Problem, tol: float, max_passes: float, seed: int) -> FaceOff:
+    """Run both sides under a progress bar that fills with the digits of the gap."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from .contest import faceoff as run_faceoff
+
+    digits = -math.log10(tol)
+    columns = (
+        TextColumn("{task.description:8}"),
+        BarColumn(bar_width=30),
+        TextColumn("gap {task.fields[gap]}  {task.fields[passes]} passes"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(name: str, progress: Any) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=digits, gap="", passes="")
+            done = -math.log10(max(progress.relative_gap, tol))
+            bars.update(
+                tasks[name],
+                completed=max(done, 0.0),
+                gap=f"{progress.relative_gap:.1e}",
+                passes=f"{progress.passes:.0f}",
+            )
+
+        return run_faceoff(problem, tol=tol, max_passes=max_passes, seeds=(seed,), callback=show)
+
+
+def main() -> None:
+    """Entry point of the ``primaldual`` command."""
+    app()

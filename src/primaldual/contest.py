@@ -1,0 +1,132 @@
+"""The face-off itself: several methods on one problem, one clock, one certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._types import Side
+from .advice import Advice, advise
+from .methods import METHODS
+from .problem import Problem
+from .result import Progress, Result
+from .samplings import Sampling
+from .solver import solve
+
+
+@dataclass(frozen=True)
+class FaceOff:
+    """How each contender did; ``results[name]`` has one ``Result`` per seed."""
+
+    advice: Advice
+    tol: float
+    results: dict[str, list[Result]]
+
+    def passes(self, name: str) -> float:
+        """Mean passes over the seeds; infinite if a run did not reach ``tol``."""
+        return self._mean(name, "passes")
+
+    def seconds(self, name: str) -> float:
+        """Mean seconds over the seeds, checks not counted; infinite like ``passes``."""
+        return self._mean(name, "seconds")
+
+    def _mean(self, name: str, what: str) -> float:
+        runs = self.results[name]
+        if not all(run.converged for run in runs):
+            return np.inf
+        return float(np.mean([getattr(run, what) for run in runs]))
+
+    @property
+    def fastest(self) -> str:
+        """The contender with the fewest passes; by the gap reached where none arrived."""
+
+        def order(name: str) -> tuple[float, float]:
+            gaps = [run.certificate.relative_gap for run in self.results[name]]
+            return self.passes(name), float(np.mean(gaps))
+
+        return min(self.results, key=order)
+
+    @property
+    def winner(self) -> Side:
+        """The side of the fastest contender."""
+        return METHODS[self.fastest].side
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the advice named the winning side."""
+        return self.winner == self.advice.side
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'':10}{'side':8}{'predicted passes':>18}{'passes':>10}{'seconds':>11}{'gap':>10}"
+        ]
+        for name, runs in self.results.items():
+            side = METHODS[name].side
+            bound = self.advice.primal if side == "primal" else self.advice.dual
+            gap = np.mean([run.certificate.relative_gap for run in runs])
+            mark = "   ← fewest passes" if name == self.fastest else ""
+            lines.append(
+                f"{name:10}{side:8}{'≤ ' + format(bound.passes(self.tol), '.3g'):>18}"
+                f"{np.mean([run.passes for run in runs]):>10.3g}"
+                f"{np.mean([run.seconds for run in runs]):>11.3g}{gap:>10.1e}{mark}"
+            )
+        return "\n".join(lines)
+
+
+def faceoff(
+    problem: Problem,
+    methods: Sequence[str] = ("nsync", "quartz"),
+    sampling: str | Sampling | None = None,
+    tol: float = 1e-6,
+    max_passes: float = 1000,
+    max_time: float | None = None,
+    seeds: Sequence[int] = (0,),
+    callback: Callable[[str, Progress], Any] | None = None,
+) -> FaceOff:
+    """Run several methods on one problem to the same certified gap.
+
+    Parameters
+    ----------
+    problem : Problem
+    methods : sequence of str
+        Names in ``METHODS``.
+    sampling : str or Sampling, optional
+        For all contenders; by default each method's own.
+    tol, max_passes, max_time
+        As in ``solve``, for each run.
+    seeds : sequence of int
+        One run of every method per seed.
+    callback : callable, optional
+        Called as callback(method, progress) after every check.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primaldual import Problem, faceoff
+    >>> X = np.random.default_rng(0).standard_normal((6, 30))
+    >>> outcome = faceoff(Problem(X, [1, -1, 1, -1, 1, -1], lam=0.1), tol=1e-4)
+    >>> sorted(outcome.results)
+    ['nsync', 'quartz']
+    """
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown or not len(methods):
+        raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {list(methods)}.")
+    if not len(seeds):
+        raise ValueError("seeds must hold at least one seed.")
+    results: dict[str, list[Result]] = {name: [] for name in methods}
+    for seed in seeds:
+        for name in results:
+            results[name].append(
+                solve(
+                    problem, name, sampling, tol, max_passes, max_time, seed,
+                    callback=None if callback is None else _named(callback, name),
+                )
+            )  # fmt: skip
+    return FaceOff(advise(problem), tol, results)
+
+
+def _named(callback: Callable[[str, Progress], Any], name: str) -> Callable[[Progress], Any]:
+    return lambda progress: callback(name, progress)

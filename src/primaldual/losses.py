@@ -1,0 +1,1218 @@
+"""The losses φ(z; y): values, derivatives, conjugates, and the one-dimensional dual problem.
+
+A loss is a named tuple of its parameters with scalar methods that use ``math`` only, so that the
+same method runs in plain Python and inside compiled kernels. Throughout, z is the prediction, y
+the label or target, a the dual variable of one example, and
+
+- ``value``, ``derivative``, ``second_derivative`` are φ, φ' and φ'' (almost everywhere) at (z; y),
+- ``conjugate`` is φ*(-a) = sup_z {-a z - φ(z; y)}, +inf outside its domain,
+- ``dual_step`` is the change Δ that maximises -φ*(-(a + Δ)) - z Δ - (κ/2) Δ²,
+- ``nearest_dual`` is the point of the closed domain of φ*(-·) nearest to a,
+- ``smoothness`` is β, a Lipschitz constant of φ',
+- ``classification`` tells whether labels are -1 and +1.
+
+Kernels call the free functions ``loss_value(loss, z, y)``, ``loss_derivative`` and so on. A loss
+that has only the three functions of z, and β, is given the rest by numerical versions.
+
+With m = y z the margin, b = y a and r = z - y the residual, every φ of the classification losses
+is a function of m and every φ of the regression losses a function of r.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import numbers
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple, Protocol
+
+import numba
+from numba.extending import overload
+
+from primaldual._compile import inlined, kernel
+from primaldual._types import FloatArray
+
+# A dual variable is the sum of many steps, and may pass the edge of its domain by rounding.
+EDGE_SLACK = 1e-14
+# Steps allowed to a root search; the Newton searches below need about five, at worst thirty.
+MAX_STEPS = 200
+# Newton doubles the digits: after a step this small the next would be rounding noise.
+SMALL_STEP = 1e-8
+# Where the search for φ'(zeta) = -a gives up and calls -a out of range.
+FAR = 1e12
+# How near φ' has to come to -a at that distance for -a to count as the limit of φ'.
+LIMIT_TOLERANCE = 1e-9
+
+_SQRT_2 = math.sqrt(2.0)
+_SQRT_PI = math.sqrt(math.pi)
+_SQRT_2_PI = math.sqrt(2.0 * math.pi)
+_LOG_2 = math.log(2.0)
+
+
+class Loss(Protocol):
+    """What a loss must have; ``as_loss`` makes a usable loss of any object that does."""
+
+    @property
+    def smoothness(self) -> float:
+        """β, a Lipschitz constant of φ'."""
+
+    @property
+    def classification(self) -> bool:
+        """Whether labels are -1 and +1."""
+
+    def value(self, z: float, y: float) -> float:
+        """φ(z; y)."""
+
+    def derivative(self, z: float, y: float) -> float:
+        """φ'(z; y)."""
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """φ''(z; y), almost everywhere."""
+
+
+# --- scalar helpers -----------------------------------------------------------------------------
+
+
+@inlined
+def _clip(x: float, low: float, high: float) -> float:
+    """Return the point of [low, high] nearest to x."""
+    if x < low:
+        return low
+    if x > high:
+        return high
+    return x
+
+
+@inlined
+def _shrink(x: float, width: float) -> float:
+    """sign(x) max(|x| - width, 0)."""
+    if x > width:
+        return x - width
+    if x < -width:
+        return x + width
+    return 0.0
+
+
+@inlined
+def _outside(x: float, low: float, high: float, scale: float) -> bool:
+    """Whether x is beyond [low, high] by more than rounding."""
+    slack = EDGE_SLACK * scale
+    return x < low - slack or x > high + slack
+
+
+@inlined
+def _x_log_x(x: float) -> float:
+    """Return x ln x, with 0 at 0."""
+    return x * math.log(x) if x > 0.0 else 0.0
+
+
+@inlined
+def _exp_square(x: float, half_sign: float) -> float:
+    """exp(half_sign x²) for 0 <= x < 40, without the rounding error of x² in the exponent."""
+    coarse = math.floor(16.0 * x) / 16.0
+    rest = (x - coarse) * (x + coarse)
+    return math.exp(half_sign * coarse * coarse) * math.exp(half_sign * rest)
+
+
+@inlined
+def _mills_excess(x: float) -> float:
+    """N(x) / Φ(-x) - x for x >= 5, by the continued fraction 1/(x + 2/(x + 3/(x + …)))."""
+    tail = x
+    for k in range(30, 1, -1):
+        tail = x + k / tail
+    return 1.0 / tail
+
+
+@inlined
+def _erfcx(x: float) -> float:
+    """Return the scaled complementary error function exp(x²) erfc(x), for x >= 0."""
+    if _SQRT_2 * x < 5.0:
+        return _exp_square(x, 1.0) * math.erfc(x)
+    # Not through _mills_excess, which would square the square root of 2.
+    tail = x
+    for k in range(30, 0, -1):
+        tail = x + 0.5 * k / tail
+    return 1.0 / (_SQRT_PI * tail)
+
+
+@inlined
+def _minus_log_normal_cdf(m: float) -> float:
+    """-ln Φ(m)."""
+    if m > -1.0:
+        return -math.log1p(-0.5 * math.erfc(m / _SQRT_2))
+    return 0.5 * m * m - math.log(0.5 * _erfcx(-m / _SQRT_2))
+
+
+@inlined
+def _hazard(m: float) -> float:
+    """h(m) = N(m) / Φ(m), which is -d/dm of -ln Φ(m)."""
+    if m < -5.0:
+        return -m + _mills_excess(-m)
+    if m < 0.0:
+        return 2.0 / (_SQRT_2_PI * _erfcx(-m / _SQRT_2))
+    if m >= 39.0:
+        return 0.0
+    return _exp_square(m, -0.5) / (_SQRT_2_PI * (1.0 - 0.5 * math.erfc(m / _SQRT_2)))
+
+
+@inlined
+def _inverse_hazard(b: float) -> float:
+    """Return t with h(t) = b, for b > 0, by a Newton iteration that stays on one side."""
+    if b * _SQRT_2_PI >= 2.0:
+        # t <= 0. h is convex and decreasing and h(-b) > b: the iterates increase.
+        t = -b
+        for _ in range(MAX_STEPS):
+            h = _hazard(t)
+            excess = _mills_excess(-t) if t < -5.0 else h + t
+            step = (h - b) / (h * excess)
+            t += step
+            if step <= SMALL_STEP:
+                break
+        return t
+    # t > 0. ln h is concave and decreasing, and h <= 2 N puts the start on the right: the
+    # iterates decrease. The logarithm keeps the number of steps small for a tiny b.
+    log_b = math.log(b)
+    t = math.sqrt(2.0 * (math.log(2.0 / _SQRT_2_PI) - log_b))
+    for _ in range(MAX_STEPS):
+        survival = 1.0 - 0.5 * math.erfc(t / _SQRT_2)
+        log_h = -0.5 * t * t - math.log(_SQRT_2_PI * survival)
+        step = (log_h - log_b) / (_hazard(t) + t)
+        t += step
+        if step >= -SMALL_STEP:
+            break
+    return t
+
+
+# --- the one-dimensional dual problem -----------------------------------------------------------
+#
+# With zeta = z + κ Δ, the maximiser satisfies a + Δ = -φ'(zeta), so that zeta is the root of the
+# increasing function (zeta - z) + κ (a + φ'(zeta)), whose slope is at least 1.
+
+
+@inlined
+def _hinge_change(
+    b: float, m: float, curvature: float, kappa: float, low: float, high: float
+) -> float:
+    """Change of b in [low, high] when φ*(-a) = curvature b²/2 - b."""
+    change = (1.0 - m - curvature * b) / (curvature + kappa)
+    return _clip(change, low - b, high - b)
+
+
+@inlined
+def _insensitive_change(
+    a: float, r: float, epsilon: float, curvature: float, kappa: float, bound: float
+) -> float:
+    """Change of a in [-bound, bound] when φ*(-a) = curvature a²/2 + epsilon |a| - a y."""
+    upper = (-r - curvature * a - epsilon) / (curvature + kappa)
+    if a + upper > 0.0:
+        return _clip(upper, -bound - a, bound - a)
+    lower = (-r - curvature * a + epsilon) / (curvature + kappa)
+    if a + lower < 0.0:
+        return _clip(lower, -bound - a, bound - a)
+    return -a
+
+
+@inlined
+def _newton_root(
+    loss: Any, a: float, z: float, y: float, kappa: float, low: float, high: float
+) -> float:
+    """Find the root zeta in [low, high], by Newton from z.
+
+    Where the function is concave with `low` finite, or convex with `high` finite, every Newton
+    point lies on one side of the root, and the iterates after the first are monotone.
+    """
+    zeta = _clip(z, low, high)
+    previous = 0.0
+    for _ in range(MAX_STEPS):
+        residual = (zeta - z) + kappa * (a + loss_derivative(loss, zeta, y))
+        slope = 1.0 + kappa * loss_second_derivative(loss, zeta, y)
+        moved = _clip(zeta - residual / slope, low, high)
+        step = moved - zeta
+        zeta = moved
+        if abs(step) <= SMALL_STEP + 1e-15 * abs(zeta):
+            break
+        # A step back that is not much shorter is rounding noise.
+        if step * previous < 0.0 and abs(step) > 0.5 * abs(previous):
+            break
+        previous = step
+    return zeta
+
+
+@inlined
+def _sigmoidal_root(
+    loss: Any, a: float, z: float, y: float, kappa: float, least: float, most: float
+) -> float:
+    """Find the root when φ' rises from `least` to `most`, convex before 0, concave after it."""
+    if kappa * (a + 0.5 * (least + most)) < z:
+        return _newton_root(loss, a, z, y, kappa, max(0.0, z - kappa * (a + most)), math.inf)
+    return _newton_root(loss, a, z, y, kappa, -math.inf, min(0.0, z - kappa * (a + least)))
+
+
+@inlined
+def _change(a: float, moved: float, z: float, zeta: float, kappa: float) -> float:
+    """Δ from both a + Δ = moved and z + κ Δ = zeta, by the one that cancels less."""
+    if moved == 0.0:
+        return -a
+    if kappa * max(abs(a), abs(moved)) > abs(z) + abs(zeta):
+        return (zeta - z) / kappa
+    return moved - a
+
+
+# --- the losses ---------------------------------------------------------------------------------
+
+
+class Squared(NamedTuple):
+    """The squared loss, for regression; β = 1.
+
+    φ = r²/2;  φ*(-a) = a²/2 - a y on the whole line.
+    """
+
+    classification = False  # type: ignore[misc]
+    shift_invariant = True  # type: ignore[misc]
+    smoothness = 1.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """r²/2."""
+        return 0.5 * (z - y) * (z - y)
+
+    def derivative(self, z: float, y: float) -> float:
+        """Return r."""
+        return z - y
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1."""
+        return 1.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """a²/2 - a y."""
+        return 0.5 * a * a - a * y
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """-(r + a) / (1 + κ)."""
+        return (y - z - a) / (1.0 + kappa)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Return a: the domain is the whole line."""
+        return a
+
+
+class Logistic(NamedTuple):
+    """The logistic loss, for classification; β = 1/4.
+
+    φ = log(1 + exp(-m));  φ*(-a) = b ln b + (1-b) ln(1-b) for b in [0, 1].
+    """
+
+    classification = True  # type: ignore[misc]
+    smoothness = 0.25  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """log(1 + exp(-m)), computed without overflow."""
+        m = y * z
+        return max(0.0, -m) + math.log1p(math.exp(-abs(m)))
+
+    def derivative(self, z: float, y: float) -> float:
+        """-y σ(-m), where σ is the sigmoid."""
+        m = y * z
+        e = math.exp(-abs(m))
+        return -y * (e if m > 0.0 else 1.0) / (1.0 + e)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """σ(m) σ(-m)."""
+        e = math.exp(-abs(z))
+        return e / ((1.0 + e) * (1.0 + e))
+
+    def conjugate(self, a: float, y: float) -> float:
+        """Σ p ln p over p = b and p = 1-b."""
+        b = y * a
+        if _outside(b, 0.0, 1.0, 1.0):
+            return math.inf
+        b = _clip(b, 0.0, 1.0)
+        if b == 1.0:
+            return 0.0
+        return _x_log_x(b) + (1.0 - b) * math.log1p(-b)
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Newton for the margin: mu - m + κ (b - σ(-mu)) = 0 gives b + Δ = σ(-mu)."""
+        b, m = y * a, y * z
+        margin = _sigmoidal_root(self, b, m, 1.0, kappa, -1.0, 0.0)
+        moved = -loss_derivative(self, margin, 1.0)
+        return y * _clip(_change(b, moved, m, margin, kappa), -b, 1.0 - b)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip b to [0, 1]."""
+        return y * _clip(y * a, 0.0, 1.0)
+
+
+class SquaredHinge(NamedTuple):
+    """Half the squared hinge, for classification; β = 1.
+
+    φ = max(0, 1-m)²/2;  φ*(-a) = b²/2 - b for b >= 0.
+    """
+
+    classification = True  # type: ignore[misc]
+    smoothness = 1.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """max(0, 1-m)²/2."""
+        short = max(0.0, 1.0 - y * z)
+        return 0.5 * short * short
+
+    def derivative(self, z: float, y: float) -> float:
+        """-y max(0, 1-m)."""
+        return -y * max(0.0, 1.0 - y * z)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1 for m < 1, else 0."""
+        return 1.0 if y * z < 1.0 else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """b²/2 - b."""
+        b = y * a
+        if _outside(b, 0.0, math.inf, 1.0):
+            return math.inf
+        b = max(0.0, b)
+        return 0.5 * b * b - b
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find b + Δ = max(0, b + (1 - m - b) / (1 + κ))."""
+        return y * _hinge_change(y * a, y * z, 1.0, kappa, 0.0, math.inf)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip b to [0, ∞)."""
+        return y * max(0.0, y * a)
+
+
+class SmoothedHinge(NamedTuple):
+    """The hinge with a quadratic corner of width γ, for classification; β = 1/γ.
+
+    φ = 0 for m >= 1, (1-m)²/(2γ) for 1-γ < m < 1, and 1 - m - γ/2 for m <= 1-γ;
+    φ*(-a) = γ b²/2 - b for b in [0, 1].
+
+    Parameters
+    ----------
+    smoothing
+        γ > 0; the hinge is the limit γ → 0.
+    """
+
+    smoothing: float = 1.0
+
+    classification = True  # type: ignore[misc]
+
+    @property
+    def smoothness(self) -> float:
+        """1/γ."""
+        return 1.0 / self.smoothing
+
+    def value(self, z: float, y: float) -> float:
+        """Zero, quadratic, then linear as the margin falls."""
+        short = max(0.0, 1.0 - y * z)
+        if short < self.smoothing:
+            return 0.5 * short * short / self.smoothing
+        return short - 0.5 * self.smoothing
+
+    def derivative(self, z: float, y: float) -> float:
+        """-y clip((1-m)/γ, 0, 1)."""
+        return -y * _clip((1.0 - y * z) / self.smoothing, 0.0, 1.0)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1/γ for 1-γ < m < 1, else 0."""
+        short = 1.0 - y * z
+        return 1.0 / self.smoothing if 0.0 < short < self.smoothing else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """γ b²/2 - b."""
+        b = y * a
+        if _outside(b, 0.0, 1.0, 1.0):
+            return math.inf
+        b = _clip(b, 0.0, 1.0)
+        return 0.5 * self.smoothing * b * b - b
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find b + Δ = clip(b + (1 - m - γ b) / (γ + κ), 0, 1)."""
+        return y * _hinge_change(y * a, y * z, self.smoothing, kappa, 0.0, 1.0)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip b to [0, 1]."""
+        return y * _clip(y * a, 0.0, 1.0)
+
+
+class Huber(NamedTuple):
+    """The Huber loss, for regression with outliers; β = 1.
+
+    φ = r²/2 for |r| <= δ, else δ|r| - δ²/2;  φ*(-a) = a²/2 - a y for |a| <= δ.
+
+    Parameters
+    ----------
+    delta
+        δ > 0, the residual beyond which the loss is linear.
+    """
+
+    delta: float = 1.0
+
+    classification = False  # type: ignore[misc]
+    shift_invariant = True  # type: ignore[misc]
+    smoothness = 1.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """Quadratic within δ, linear beyond."""
+        size = abs(z - y)
+        if size <= self.delta:
+            return 0.5 * size * size
+        return self.delta * (size - 0.5 * self.delta)
+
+    def derivative(self, z: float, y: float) -> float:
+        """clip(r, -δ, δ)."""
+        return _clip(z - y, -self.delta, self.delta)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1 for |r| < δ, else 0."""
+        return 1.0 if abs(z - y) < self.delta else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """a²/2 - a y."""
+        if _outside(a, -self.delta, self.delta, self.delta):
+            return math.inf
+        a = _clip(a, -self.delta, self.delta)
+        return 0.5 * a * a - a * y
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find a + Δ = clip(a - (r + a) / (1 + κ), -δ, δ)."""
+        return _clip((y - z - a) / (1.0 + kappa), -self.delta - a, self.delta - a)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip a to [-δ, δ]."""
+        return _clip(a, -self.delta, self.delta)
+
+
+class SquaredEpsilonInsensitive(NamedTuple):
+    """Half the squared ε-insensitive loss, for regression; β = 1.
+
+    φ = max(0, |r|-ε)²/2;  φ*(-a) = a²/2 + ε|a| - a y on the whole line.
+
+    Parameters
+    ----------
+    epsilon
+        ε >= 0, the residual that costs nothing.
+    """
+
+    epsilon: float = 0.1
+
+    classification = False  # type: ignore[misc]
+    shift_invariant = True  # type: ignore[misc]
+    smoothness = 1.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """max(0, |r|-ε)²/2."""
+        excess = max(0.0, abs(z - y) - self.epsilon)
+        return 0.5 * excess * excess
+
+    def derivative(self, z: float, y: float) -> float:
+        """sign(r) max(0, |r|-ε)."""
+        return _shrink(z - y, self.epsilon)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1 for |r| > ε, else 0."""
+        return 1.0 if abs(z - y) > self.epsilon else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """a²/2 + ε|a| - a y."""
+        return 0.5 * a * a + self.epsilon * abs(a) - a * y
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find a + Δ = S(κ a - r) / (1 + κ), where S shrinks by ε."""
+        return _insensitive_change(a, z - y, self.epsilon, 1.0, kappa, math.inf)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Return a: the domain is the whole line."""
+        return a
+
+
+class SmoothedEpsilonInsensitive(NamedTuple):
+    """The ε-insensitive loss with quadratic corners of width γ, for regression; β = 1/γ.
+
+    With t = max(0, |r|-ε): φ = t²/(2γ) for t <= γ, else t - γ/2;
+    φ*(-a) = γ a²/2 + ε|a| - a y for |a| <= 1.
+
+    Parameters
+    ----------
+    epsilon
+        ε >= 0, the residual that costs nothing.
+    smoothing
+        γ > 0; the ε-insensitive loss is the limit γ → 0.
+    """
+
+    epsilon: float = 0.1
+    smoothing: float = 1.0
+
+    classification = False  # type: ignore[misc]
+    shift_invariant = True  # type: ignore[misc]
+
+    @property
+    def smoothness(self) -> float:
+        """1/γ."""
+        return 1.0 / self.smoothing
+
+    def value(self, z: float, y: float) -> float:
+        """Zero, quadratic, then linear as |r| grows."""
+        excess = max(0.0, abs(z - y) - self.epsilon)
+        if excess <= self.smoothing:
+            return 0.5 * excess * excess / self.smoothing
+        return excess - 0.5 * self.smoothing
+
+    def derivative(self, z: float, y: float) -> float:
+        """clip(sign(r) max(0, |r|-ε) / γ, -1, 1)."""
+        return _clip(_shrink(z - y, self.epsilon) / self.smoothing, -1.0, 1.0)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1/γ for ε < |r| < ε + γ, else 0."""
+        excess = abs(z - y) - self.epsilon
+        return 1.0 / self.smoothing if 0.0 < excess < self.smoothing else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """γ a²/2 + ε|a| - a y."""
+        if _outside(a, -1.0, 1.0, 1.0):
+            return math.inf
+        a = _clip(a, -1.0, 1.0)
+        return 0.5 * self.smoothing * a * a + self.epsilon * abs(a) - a * y
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find a + Δ = clip(S(κ a - r) / (γ + κ), -1, 1), where S shrinks by ε."""
+        return _insensitive_change(a, z - y, self.epsilon, self.smoothing, kappa, 1.0)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip a to [-1, 1]."""
+        return _clip(a, -1.0, 1.0)
+
+
+class LogCosh(NamedTuple):
+    """The logarithm of the hyperbolic cosine, a smooth Huber loss for regression; β = 1.
+
+    φ = log cosh r;  φ*(-a) = ((1+a) ln(1+a) + (1-a) ln(1-a))/2 - a y for |a| <= 1.
+    """
+
+    classification = False  # type: ignore[misc]
+    shift_invariant = True  # type: ignore[misc]
+    smoothness = 1.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """Log cosh r."""
+        size = abs(z - y)
+        if size < 1.0:
+            # cosh r = 1 + 2 sinh²(r/2) keeps the digits of a small loss.
+            half = math.sinh(0.5 * size)
+            return math.log1p(2.0 * half * half)
+        return size + math.log1p(math.exp(-2.0 * size)) - _LOG_2
+
+    def derivative(self, z: float, y: float) -> float:
+        """Tanh r."""
+        return math.tanh(z - y)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """1 - tanh² r."""
+        e = math.exp(-2.0 * abs(z - y))
+        return 4.0 * e / ((1.0 + e) * (1.0 + e))
+
+    def conjugate(self, a: float, y: float) -> float:
+        """((1+a) ln(1+a) + (1-a) ln(1-a))/2 - a y."""
+        if _outside(a, -1.0, 1.0, 1.0):
+            return math.inf
+        a = _clip(a, -1.0, 1.0)
+        if abs(a) < 0.5:
+            # The same entropy, without the cancellation of its two halves.
+            return a * math.atanh(a) + 0.5 * math.log1p(-a * a) - a * y
+        return 0.5 * (_x_log_x(1.0 + a) + _x_log_x(1.0 - a)) - a * y
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Newton for the residual: rho - r + κ (a + tanh rho) = 0 gives a + Δ = -tanh rho."""
+        r = z - y
+        residual = _sigmoidal_root(self, a, r, 0.0, kappa, -1.0, 1.0)
+        moved = -math.tanh(residual)
+        return _clip(_change(a, moved, r, residual, kappa), -1.0 - a, 1.0 - a)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip a to [-1, 1]."""
+        return _clip(a, -1.0, 1.0)
+
+
+class ModifiedHuber(NamedTuple):
+    """The modified Huber loss, a squared hinge made linear, for classification; β = 2.
+
+    φ = max(0, 1-m)² for m >= -1, else -4m;  φ*(-a) = b²/4 - b for b in [0, 4].
+    """
+
+    classification = True  # type: ignore[misc]
+    smoothness = 2.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """Zero, quadratic, then linear as the margin falls."""
+        m = y * z
+        if m < -1.0:
+            return -4.0 * m
+        short = max(0.0, 1.0 - m)
+        return short * short
+
+    def derivative(self, z: float, y: float) -> float:
+        """-y clip(2(1-m), 0, 4)."""
+        return -y * _clip(2.0 * (1.0 - y * z), 0.0, 4.0)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """2 for |m| < 1, else 0."""
+        return 2.0 if abs(y * z) < 1.0 else 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """b²/4 - b."""
+        b = y * a
+        if _outside(b, 0.0, 4.0, 4.0):
+            return math.inf
+        b = _clip(b, 0.0, 4.0)
+        return 0.25 * b * b - b
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find b + Δ = clip(b + (1 - m - b/2) / (1/2 + κ), 0, 4)."""
+        return y * _hinge_change(y * a, y * z, 0.5, kappa, 0.0, 4.0)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip b to [0, 4]."""
+        return y * _clip(y * a, 0.0, 4.0)
+
+
+class Probit(NamedTuple):
+    """The probit loss, for classification; β = 1.
+
+    φ = -ln Φ(m), with Φ the normal distribution function, N its density and h = N/Φ;
+    φ*(-a) = -b t + ln Φ(t) at h(t) = b, for b >= 0 (0 at b = 0).
+    """
+
+    classification = True  # type: ignore[misc]
+    smoothness = 1.0  # type: ignore[misc]
+
+    def value(self, z: float, y: float) -> float:
+        """-ln Φ(m)."""
+        return _minus_log_normal_cdf(y * z)
+
+    def derivative(self, z: float, y: float) -> float:
+        """-y h(m)."""
+        return -y * _hazard(y * z)
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """h(m) (h(m) + m)."""
+        m = y * z
+        if m < -5.0:
+            excess = _mills_excess(-m)
+            return (excess - m) * excess
+        h = _hazard(m)
+        return h * (h + m)
+
+    def conjugate(self, a: float, y: float) -> float:
+        """-b t + ln Φ(t) at h(t) = b."""
+        b = y * a
+        if _outside(b, 0.0, math.inf, 1.0):
+            return math.inf
+        if b <= 0.0:
+            return 0.0
+        t = _inverse_hazard(b)
+        return -b * t - _minus_log_normal_cdf(t)
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Newton for the margin: mu - m + κ (b - h(mu)) = 0 gives b + Δ = h(mu)."""
+        b, m = y * a, y * z
+        margin = _newton_root(self, b, m, 1.0, kappa, m - kappa * b, math.inf)
+        return y * max(_change(b, _hazard(margin), m, margin, kappa), -b)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip b to [0, ∞)."""
+        return y * max(0.0, y * a)
+
+
+LOSSES: dict[str, type] = {
+    "squared": Squared,
+    "logistic": Logistic,
+    "squared_hinge": SquaredHinge,
+    "smoothed_hinge": SmoothedHinge,
+    "huber": Huber,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+    "smoothed_epsilon_insensitive": SmoothedEpsilonInsensitive,
+    "log_cosh": LogCosh,
+    "modified_huber": ModifiedHuber,
+    "probit": Probit,
+}
+
+
+# --- what a loss without conjugate or dual step gets ----------------------------------------------
+
+
+@inlined
+def generic_conjugate(self: Any, a: float, y: float) -> float:
+    """φ*(-a) = -a zeta - φ(zeta) at φ'(zeta) = -a, by a bracketed Newton search.
+
+    When φ' does not reach -a within ``FAR`` of y, -a is outside the domain, unless φ' comes so
+    near that -a is taken for its limit.
+    """
+    target = -a
+    far = FAR * (1.0 + abs(y))
+    low, high = y - 1.0, y + 1.0
+    slope_low, slope_high = loss_derivative(self, low, y), loss_derivative(self, high, y)
+    width = 1.0
+    while slope_low > target and width < far:
+        width *= 2.0
+        high, slope_high = low, slope_low
+        low = y - width
+        slope_low = loss_derivative(self, low, y)
+    while slope_high < target and width < far:
+        width *= 2.0
+        low, slope_low = high, slope_high
+        high = y + width
+        slope_high = loss_derivative(self, high, y)
+    if slope_low >= target:
+        zeta, slope = low, slope_low
+    elif slope_high <= target:
+        zeta, slope = high, slope_high
+    else:
+        zeta = 0.5 * (low + high)
+        slope = target
+        last_move = high - low
+        for _ in range(MAX_STEPS):
+            excess = loss_derivative(self, zeta, y) - target
+            if excess == 0.0:
+                break
+            if excess > 0.0:
+                high = zeta
+            else:
+                low = zeta
+            curvature = loss_second_derivative(self, zeta, y)
+            moved = zeta - excess / curvature if curvature > 0.0 else math.inf
+            # Bisect when Newton leaves the bracket or no longer halves its steps.
+            if not low < moved < high or abs(moved - zeta) > 0.5 * last_move:
+                moved = low + 0.5 * (high - low)
+            last_move = abs(moved - zeta)
+            zeta = moved
+            if last_move <= 1e-15 * abs(zeta):
+                break
+    scale = max(abs(target), abs(slope_low), abs(slope_high))
+    if abs(slope - target) > LIMIT_TOLERANCE * scale:
+        return math.inf
+    return slope * zeta - loss_value(self, zeta, y)
+
+
+@inlined
+def generic_dual_step(self: Any, a: float, z: float, y: float, kappa: float) -> float:
+    """Δ from the root of (zeta - z) + κ (a + φ'(zeta)), by a bracketed Newton search."""
+    zeta = z
+    residual = kappa * (a + loss_derivative(self, z, y))
+    # The slope is at least 1, so the root is no farther from z than the residual.
+    low, high = min(z, z - residual), max(z, z - residual)
+    last_move = 2.0 * abs(residual)
+    for _ in range(MAX_STEPS):
+        if residual == 0.0:
+            break
+        if residual > 0.0:
+            high = min(high, zeta)
+        else:
+            low = max(low, zeta)
+        moved = zeta - residual / (1.0 + kappa * loss_second_derivative(self, zeta, y))
+        # Bisect when Newton leaves the bracket or no longer halves its steps.
+        if not low <= moved <= high or abs(moved - zeta) > 0.5 * last_move:
+            moved = low + 0.5 * (high - low)
+        last_move = abs(moved - zeta)
+        zeta = moved
+        if last_move <= 1e-15 * abs(zeta):
+            break
+        residual = (zeta - z) + kappa * (a + loss_derivative(self, zeta, y))
+    return _change(a, -loss_derivative(self, zeta, y), z, zeta, kappa)
+
+
+@inlined
+def generic_nearest_dual(self: Any, a: float, y: float) -> float:
+    """Return a: nothing is known about the domain."""
+    return a
+
+
+# --- the same operations as free functions, for kernels -------------------------------------------
+
+
+def loss_value(loss: Any, z: float, y: float) -> float:
+    """φ(z; y)."""
+    return loss.value(z, y)
+
+
+def loss_derivative(loss: Any, z: float, y: float) -> float:
+    """φ'(z; y)."""
+    return loss.derivative(z, y)
+
+
+def loss_second_derivative(loss: Any, z: float, y: float) -> float:
+    """φ''(z; y)."""
+    return loss.second_derivative(z, y)
+
+
+def loss_conjugate(loss: Any, a: float, y: float) -> float:
+    """φ*(-a), from the loss or, if it has none, by a numerical search."""
+    return _method(type(loss), "conjugate", generic_conjugate)(loss, a, y)
+
+
+def loss_dual_step(loss: Any, a: float, z: float, y: float, kappa: float) -> float:
+    """Return the change Δ of a that maximises -φ*(-(a + Δ)) - z Δ - (κ/2) Δ²."""
+    return _method(type(loss), "dual_step", generic_dual_step)(loss, a, z, y, kappa)
+
+
+def loss_nearest_dual(loss: Any, a: float, y: float) -> float:
+    """Return the point of the closed domain of φ*(-·) nearest to a; a if the loss has none."""
+    return _method(type(loss), "nearest_dual", generic_nearest_dual)(loss, a, y)
+
+
+def _method(owner: type, name: str, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    return getattr(owner, name, fallback)
+
+
+# Not strict: strict overloads compare annotations, and the argument names of a user's methods.
+_for_kernels = functools.partial(overload, jit_options={"error_model": "numpy"}, strict=False)
+_NamedTupleType: Any = numba.types.BaseNamedTuple
+
+
+@_for_kernels(loss_value)
+def _compiled_value(self: Any, z: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return self.instance_class.value
+
+
+@_for_kernels(loss_derivative)
+def _compiled_derivative(self: Any, z: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return self.instance_class.derivative
+
+
+@_for_kernels(loss_second_derivative)
+def _compiled_second_derivative(self: Any, z: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return self.instance_class.second_derivative
+
+
+@_for_kernels(loss_conjugate)
+def _compiled_conjugate(self: Any, a: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "conjugate", generic_conjugate)
+
+
+@_for_kernels(loss_dual_step)
+def _compiled_dual_step(self: Any, a: Any, z: Any, y: Any, kappa: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "dual_step", generic_dual_step)
+
+
+@_for_kernels(loss_nearest_dual)
+def _compiled_nearest_dual(self: Any, a: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "nearest_dual", generic_nearest_dual)
+
+
+# --- sums over the examples -----------------------------------------------------------------------
+
+
+@inlined
+def _add(total: float, carry: float, term: float) -> tuple[float, float]:
+    """Neumaier's addition: total + carry + term, where carry collects the rounding errors."""
+    new = total + term
+    if abs(total) >= abs(term):
+        carry += (total - new) + term
+    else:
+        carry += (term - new) + total
+    return new, carry
+
+
+@inlined
+def _sum(total: float, carry: float) -> float:
+    return total + carry if math.isfinite(total) else total
+
+
+@inlined
+def _gap(self: Any, z: float, a: float, y: float) -> float:
+    return loss_value(self, z, y) + loss_conjugate(self, a, y) + a * z
+
+
+@inlined
+def _gap_of_residual(self: Any, z: float, a: float, y: float) -> float:
+    """Compute the gap at target 0, without the terms a y and a z that cancel for a large y."""
+    return loss_value(self, z - y, 0.0) + loss_conjugate(self, a, 0.0) + a * (z - y)
+
+
+def _choose_gap(owner: type) -> Callable[..., Any]:
+    return _gap_of_residual if getattr(owner, "shift_invariant", False) else _gap
+
+
+def loss_fenchel_gap(loss: Any, z: float, a: float, y: float) -> float:
+    """φ(z; y) + φ*(-a) + a z, which is zero exactly when a = -φ'(z; y) and else positive."""
+    return _choose_gap(type(loss))(loss, z, a, y)
+
+
+@_for_kernels(loss_fenchel_gap)
+def _compiled_fenchel_gap(self: Any, z: Any, a: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _choose_gap(self.instance_class)
+
+
+@kernel
+def sum_values(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
+    """Σ_j c_j φ(z_j; y_j)."""
+    total, carry = 0.0, 0.0
+    for j in range(z.shape[0]):
+        total, carry = _add(total, carry, c[j] * loss_value(loss, z[j], y[j]))
+    return _sum(total, carry)
+
+
+@kernel
+def derivatives(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray, out: FloatArray) -> None:
+    """out_j = c_j φ'(z_j; y_j)."""
+    for j in range(z.shape[0]):
+        out[j] = c[j] * loss_derivative(loss, z[j], y[j])
+
+
+@kernel
+def second_derivatives(
+    loss: Any, z: FloatArray, y: FloatArray, c: FloatArray, out: FloatArray
+) -> None:
+    """out_j = c_j φ''(z_j; y_j)."""
+    for j in range(z.shape[0]):
+        out[j] = c[j] * loss_second_derivative(loss, z[j], y[j])
+
+
+@kernel
+def sum_conjugates(loss: Any, alpha: FloatArray, y: FloatArray, c: FloatArray) -> float:
+    """Σ_j c_j φ*(-α_j/c_j), +inf outside the domain; an example of weight 0 must have α_j = 0."""
+    total, carry = 0.0, 0.0
+    for j in range(alpha.shape[0]):
+        if c[j] == 0.0:
+            if alpha[j] != 0.0:
+                return math.inf
+            continue
+        term = c[j] * loss_conjugate(loss, alpha[j] / c[j], y[j])
+        if term == math.inf:
+            return math.inf
+        total, carry = _add(total, carry, term)
+    return _sum(total, carry)
+
+
+@kernel
+def sum_fenchel_gaps(
+    loss: Any, z: FloatArray, alpha: FloatArray, y: FloatArray, c: FloatArray
+) -> float:
+    """Σ_j c_j [φ(z_j; y_j) + φ*(-a_j) + a_j z_j] with a_j = α_j/c_j, each bracket at least 0."""
+    total, carry = 0.0, 0.0
+    for j in range(z.shape[0]):
+        if c[j] == 0.0:
+            if alpha[j] != 0.0:
+                return math.inf
+            continue
+        gap = loss_fenchel_gap(loss, z[j], alpha[j] / c[j], y[j])
+        if gap == math.inf:
+            return math.inf
+        # Not max(0, gap), which would hide a NaN.
+        total, carry = _add(total, carry, 0.0 if gap < 0.0 else c[j] * gap)
+    return _sum(total, carry)
+
+
+# --- from what the user gives to a loss -----------------------------------------------------------
+
+_NOT_SMOOTH = {
+    "hinge": "smoothed_hinge",
+    "absolute": "huber",
+    "epsilon_insensitive": "smoothed_epsilon_insensitive",
+}
+_REQUIRED = ("value", "derivative", "second_derivative", "smoothness")
+_FUNCTIONS = (*_REQUIRED[:3], "conjugate", "dual_step", "nearest_dual")
+_POSITIVE = ("delta", "smoothing")
+
+
+def as_loss(loss: Any) -> Loss:
+    """Return the loss that a name, a class or an object stands for, ready for kernels.
+
+    Parameters
+    ----------
+    loss
+        A name in ``LOSSES``; a loss of this module, as class or instance; or an object of your
+        own with functions ``value(z, y)``, ``derivative(z, y)``, ``second_derivative(z, y)`` and
+        a number ``smoothness``. The functions are compiled by Numba: they may use ``math`` and
+        the numbers found on the object (``self.tau``). ``classification = True`` says that
+        labels are -1 and +1. ``conjugate(a, y)``, ``dual_step(a, z, y, kappa)`` and
+        ``nearest_dual(a, y)`` are used if present, and found numerically if not.
+
+    Returns
+    -------
+    Loss
+        A named tuple. The same functions always give the same class, so nothing is compiled
+        twice.
+
+    Examples
+    --------
+    >>> as_loss("huber")
+    Huber(delta=1.0)
+    >>> as_loss(SmoothedHinge(smoothing=0.5)).smoothness
+    2.0
+    """
+    if isinstance(loss, str):
+        loss = _named(loss)
+    if isinstance(loss, type):
+        try:
+            loss = loss()
+        except TypeError as error:
+            raise TypeError(
+                f"loss must be an instance when its class needs arguments, got the class "
+                f"{loss.__name__}. Give {loss.__name__}(...) with its parameters."
+            ) from error
+    if type(loss) in LOSSES.values():
+        return _checked_parameters(loss)
+    missing = [name for name in _REQUIRED if not hasattr(loss, name)]
+    if missing:
+        raise TypeError(
+            f"loss must be one of {', '.join(LOSSES)}, or an object with {', '.join(_REQUIRED)}; "
+            f"got {type(loss).__name__}, which lacks {', '.join(missing)}. "
+            f"Add {'it' if len(missing) == 1 else 'them'}, or use a loss by its name."
+        )
+    beta = loss.smoothness
+    if not _is_number(beta) or not 0.0 < beta < math.inf:
+        raise ValueError(
+            f"smoothness must be a positive finite number, got {beta!r}. "
+            "Set it to a Lipschitz constant of the derivative of the loss."
+        )
+    return loss if hasattr(type(loss), "_recipe") else _adopted(loss)
+
+
+def loss_name(loss: Any) -> str:
+    """Return the name of a loss in ``LOSSES``, or the name of its class if it is not there."""
+    for name, owner in LOSSES.items():
+        if type(loss) is owner:
+            return name
+    return type(loss).__name__
+
+
+def _named(name: str) -> type:
+    if name in LOSSES:
+        return LOSSES[name]
+    if name in _NOT_SMOOTH:
+        raise ValueError(
+            f"loss {name!r} is not smooth, and the rates here need β. Use {_NOT_SMOOTH[name]!r}."
+        )
+    raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}.")
+
+
+def _checked_parameters(loss: Any) -> Any:
+    """Return the loss with its parameters as floats, or raise if one is out of range."""
+    for name, number in zip(loss._fields, loss, strict=True):
+        positive = name in _POSITIVE
+        valid = _is_number(number) and math.isfinite(number)
+        if not valid or number < 0.0 or (positive and number == 0.0):
+            kind = "positive" if positive else "nonnegative"
+            raise ValueError(
+                f"{name} of {loss_name(loss)!r} must be a {kind} finite number, got {number!r}. "
+                f"Give {type(loss).__name__}({name}=...) a valid one."
+            )
+    # One type of field, so that kernels are compiled once per loss.
+    return type(loss)(*(float(number) for number in loss))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _adopted(loss: Any) -> Any:
+    """Make a named tuple with the functions of the user's object and the numbers they use."""
+    functions = []
+    for name in _FUNCTIONS:
+        function = getattr(loss, name, None)
+        if function is None:
+            continue
+        takes_self = isinstance(function, MethodType) and function.__self__ is loss
+        if takes_self:
+            function = function.__func__
+        functions.append((name, function, takes_self))
+    for name, function, _ in functions:
+        if not isinstance(function, FunctionType | numba.core.dispatcher.Dispatcher):
+            raise TypeError(
+                f"{name} of the loss must be a plain function or method that Numba can compile, "
+                f"got {type(function).__name__}. Write it with def, and with math only."
+            )
+    fields = _fields(loss, functions)
+    owner = type(loss)
+    is_tuple = isinstance(loss, tuple) and set(fields) <= set(getattr(owner, "_fields", ()))
+    if is_tuple:
+        fields = owner._fields
+    else:
+        fields = {**fields, "smoothness": float(loss.smoothness)}
+        fields["classification"] = bool(getattr(loss, "classification", False))
+    base: Any = owner if is_tuple else None
+    new = _loss_class(owner.__name__, owner.__module__, tuple(functions), tuple(fields), base)
+    return new._make(loss if is_tuple else fields.values())
+
+
+def _fields(loss: Any, functions: list[tuple[str, Any, bool]]) -> dict[str, Any]:
+    """Collect the numbers stored in the object and those its methods read from self."""
+    used: dict[str, None] = {}
+    for _, function, takes_self in functions:
+        python = getattr(function, "py_func", function)
+        if takes_self:
+            known = set(python.__globals__) | set(dir(builtins))
+            used.update(dict.fromkeys(n for n in python.__code__.co_names if n not in known))
+    fields = {}
+    for name in [*getattr(loss, "__dict__", {}), *used]:
+        value = getattr(loss, name, None)
+        if isinstance(value, numbers.Real) and not name.startswith("_"):
+            fields[name] = value if isinstance(value, bool) else _python_number(value)
+        elif name in used and hasattr(loss, name):
+            raise TypeError(
+                f"the functions of a loss may use the numbers of their object by public names, "
+                f"but {type(loss).__name__} uses self.{name}, of type {type(value).__name__}. "
+                "Make it a number without a leading underscore, or a plain function outside "
+                "the class marked with numba.njit."
+            )
+    return fields
+
+
+def _python_number(value: Any) -> int | float:
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def _method_of(function: Any, takes_self: bool) -> Callable[..., Any]:
+    """Make a method of a plain function, which does not take self."""
+    if takes_self:
+        return getattr(function, "py_func", function)
+    compilable = inlined(function) if isinstance(function, FunctionType) else function
+
+    def method(self: Any, *arguments: float) -> float:
+        return compilable(*arguments)
+
+    return method
+
+
+@functools.cache
+def _loss_class(
+    name: str,
+    module: str,
+    functions: tuple[tuple[str, Any, bool], ...],
+    fields: tuple[str, ...],
+    base: Any,
+) -> Any:
+    """Make the named-tuple class of a user's loss: one per set of functions and field names.
+
+    It is never the user's own class, even if that is a named tuple. Numba keeps compiled kernels
+    on disk by the type of their arguments, and would not see that the user's file has changed; a
+    class made here is new to every process.
+    """
+    members: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": module,
+        "__doc__": f"The user's loss {name}.",
+        "__reduce__": lambda self: (_revived, (*type(self)._recipe, tuple(self))),
+        "_recipe": (name, module, functions, fields, base),
+    }
+    for method, function, takes_self in functions:
+        members[method] = _method_of(function, takes_self)
+    if base is not None and not hasattr(base, "classification"):
+        members["classification"] = False
+    parent: Any = base if base is not None else NamedTuple(name, [(f, Any) for f in fields])
+    return type(name, (parent,), members)
+
+
+def _revived(*recipe: Any) -> Any:
+    *parts, values = recipe
+    return _loss_class(*parts)._make(values)

@@ -1,0 +1,420 @@
+"""The problem: data, loss and λ; its primal and dual values; the two sides of the data.
+
+    min_w P(w) = (1/n) Σ_j c_j φ(⟨x_j, w⟩ + b; y_j) + (λ/2) ‖w‖²                            (1)
+    max_α D(α) = −(1/(2λn²)) ‖Σ_j α_j x_j‖² − (1/n) Σ_j c_j φ*(−α_j/c_j)                    (3)
+
+The data is held as scikit-learn holds it, one example x_j per row of X: the transpose of the
+paper's d × n matrix. The weights c_j have mean 1. The intercept b is 0 unless asked for; it is
+never penalised, and gives the dual the constraint Σ_j α_j = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ._compile import kernel
+from ._types import FloatArray, IntArray
+from .losses import (
+    as_loss,
+    derivatives,
+    loss_derivative,
+    loss_name,
+    loss_second_derivative,
+    sum_conjugates,
+    sum_fenchel_gaps,
+    sum_values,
+)
+from .rows import Matrix, Rows
+
+# With a free intercept α is feasible only up to rounding: |Σ α_j| may be this part of Σ |α_j|.
+BALANCE_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """One side of the data, as the theory sees it: a list of rows to take steps along.
+
+    The primal side has one coordinate per feature, the dual one per example. Everything about
+    samplings, expected separable overapproximation (ESO) and complexity is written for this
+    class and so holds for both.
+    """
+
+    matrix: Matrix
+    by: str  # "feature" for the primal side, "example" for the dual side
+    beta: float  # β, the smoothness of the loss
+    lam_n: float  # λn
+    column_weights: FloatArray | None = None  # c_j on the entries of a row (primal side)
+    multipliers: FloatArray | None = None  # c_j on the rows themselves (dual side)
+    constant: float = 0.0  # squared value of an extra entry that all rows share (free intercept)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, built on first use."""
+        return self.matrix.by_feature if self.by == "feature" else self.matrix.by_example
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates: d on the primal side, n on the dual one."""
+        return self.matrix.shape[1] if self.by == "feature" else self.matrix.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The length of a row: n on the primal side, d on the dual one."""
+        return self.matrix.shape[0] if self.by == "feature" else self.matrix.shape[1]
+
+    @property
+    def nnz(self) -> int:
+        """‖X‖₀, the number of nonzero entries."""
+        return self.matrix.nnz
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """‖row_i‖₀."""
+        return self.matrix.counts(self.by)
+
+    @cached_property
+    def squared_norms(self) -> FloatArray:
+        """‖row_i‖², weighted by the examples' weights on the primal side."""
+        return self.matrix.squared_norms(self.by, self.column_weights)
+
+    def curvature(self, v: FloatArray) -> FloatArray:
+        """s_i = β v_i + λn, for ESO parameters v."""
+        scale = self.beta if self.multipliers is None else self.beta * self.multipliers
+        return scale * v + self.lam_n
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof of accuracy: P(w) ≥ P* ≥ D(α), computed from ``w`` and ``alpha`` alone."""
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float  # gap / P(0)
+    w: FloatArray = field(repr=False)
+    alpha: FloatArray = field(repr=False)
+    intercept: float = field(repr=False, default=0.0)
+
+
+class Problem:
+    """An L2-regularised linear model to be trained.
+
+    Parameters
+    ----------
+    X : array or SciPy sparse matrix of shape (n_samples, n_features)
+        Used as it is, without a copy, where its values are float64 or float32.
+    y : array of shape (n_samples,)
+        For classification losses any two labels, the larger one is the positive class; for
+        the other losses real numbers.
+    loss : str or loss
+        A name in ``LOSSES``, one of its classes or objects, or an object of your own with
+        ``value``, ``derivative``, ``second_derivative`` and ``smoothness``.
+    lam : float
+        λ > 0, the strength of the regularisation: P(w) = mean loss + (λ/2) ‖w‖².
+        LIBLINEAR's and scikit-learn's ``C`` is 1/(nλ), ridge's ``alpha`` is nλ.
+    sample_weight : array of shape (n_samples,), optional
+        Nonnegative weights; only their ratios matter.
+    fit_intercept : bool
+        Whether the model has an unpenalised intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = Problem(np.eye(2), [1, -1], loss="squared", lam=0.5)
+    >>> problem.certify(np.array([0.5, -0.5])).gap
+    0.0
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Any = "logistic",
+        lam: float = 1.0,
+        sample_weight: Any = None,
+        fit_intercept: bool = False,
+    ) -> None:
+        self.loss = as_loss(loss)
+        self.lam = _positive(lam)
+        self.matrix = Matrix(X)
+        self.n, self.d = self.matrix.shape
+        self.fit_intercept = bool(fit_intercept)
+        weights = _weights(sample_weight, self.n)
+        self.is_weighted = weights is not None
+        self.sample_weight: FloatArray = _frozen(np.ones(self.n) if weights is None else weights)
+        self.classes, targets = _targets(y, self.n, self.loss, weights)
+        self.y: FloatArray = _frozen(targets)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.matrix.is_sparse else "dense"
+        return (
+            f"Problem({self.n} examples, {self.d} features, {kind}, "
+            f"loss={loss_name(self.loss)!r}, lam={self.lam:g})"
+        )
+
+    @cached_property
+    def features(self) -> Coordinates:
+        """The d coordinates of the primal problem."""
+        weights = self.sample_weight if self.is_weighted else None
+        return Coordinates(
+            self.matrix, "feature", self.beta, self.lam * self.n, column_weights=weights
+        )
+
+    @cached_property
+    def examples(self) -> Coordinates:
+        """The n coordinates of the dual problem."""
+        weights = self.sample_weight if self.is_weighted else None
+        constant = self.lam / self.intercept_strength if self.fit_intercept else 0.0
+        return Coordinates(
+            self.matrix,
+            "example",
+            self.beta,
+            self.lam * self.n,
+            multipliers=weights,
+            constant=constant,
+        )
+
+    @property
+    def beta(self) -> float:
+        """β, the smoothness of the loss."""
+        return float(self.loss.smoothness)
+
+    @property
+    def intercept_strength(self) -> float:
+        """λ_b of the proximal term that dual methods put on a free intercept."""
+        return self.beta / 4
+
+    @cached_property
+    def primal_at_zero(self) -> float:
+        """P(0), the unit of the relative gap."""
+        return float(sum_values(self.loss, np.zeros(self.n), self.y, self.sample_weight)) / self.n
+
+    def margins(self, w: FloatArray, intercept: float = 0.0) -> FloatArray:
+        """z_j = ⟨x_j, w⟩ + b."""
+        z = self.matrix.times(w)
+        if intercept:
+            z += intercept
+        return z
+
+    def best_intercept(self, scores: FloatArray, start: float = 0.0) -> float:
+        """The b that minimises Σ_j c_j φ(scores_j + b; y_j), or 0 in a model without intercept."""
+        if not self.fit_intercept:
+            return 0.0
+        return float(_best_intercept(self.loss, scores, self.y, self.sample_weight, float(start)))
+
+    def dual_point(self, z: FloatArray) -> FloatArray:
+        """α_j = −c_j φ'(z_j; y_j): dual feasible, and optimal at the optimal margins."""
+        alpha = np.empty(self.n)
+        derivatives(self.loss, z, self.y, self.sample_weight, alpha)
+        return np.negative(alpha, out=alpha)
+
+    def primal_point(self, alpha: FloatArray) -> FloatArray:
+        """w(α) = (1/(λn)) Σ_j α_j x_j."""
+        w = self.matrix.transposed_times(alpha)
+        w /= self.lam * self.n
+        return w
+
+    def primal(self, w: Any, intercept: float | None = None) -> float:
+        """P(w), eq. (1); with a free intercept at ``intercept``, or at the best one for w."""
+        w = _vector(w, self.d, "w")
+        z = self.matrix.times(w)
+        b = self.best_intercept(z) if intercept is None else float(intercept)
+        return self._primal_value(w, z + b if b else z)
+
+    def dual(self, alpha: Any) -> float:
+        """D(α), eq. (3); −inf where α is not feasible."""
+        alpha = _vector(alpha, self.n, "alpha")
+        if not self._balanced(alpha):
+            return -np.inf
+        conjugates = sum_conjugates(self.loss, alpha, self.y, self.sample_weight)
+        w = self.primal_point(alpha)
+        return -0.5 * self.lam * float(w @ w) - float(conjugates) / self.n
+
+    def certify(
+        self, w: Any = None, alpha: Any = None, intercept: float | None = None
+    ) -> Certificate:
+        """Compute P, D and their gap from scratch; the missing half of the pair is filled in.
+
+        Without ``alpha``, α_j = −c_j φ'(z_j); without ``w``, w = w(α); without ``intercept``,
+        the best one for ``w``. The gap is computed as the sum of the nonnegative terms
+
+            P(w) − D(α) = (1/n) Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j] + (λ/2) ‖w − w(α)‖²,
+
+        a_j = α_j/c_j, which keeps its digits where the difference P − D has lost them.
+        """
+        if w is None and alpha is None:
+            raise ValueError("certify needs w, alpha or both. Pass at least one of them.")
+        given = alpha is not None
+        if given:
+            alpha = _vector(alpha, self.n, "alpha")
+            w_of_alpha = self.primal_point(alpha)
+        w = w_of_alpha if w is None else _vector(w, self.d, "w")
+        z = self.matrix.times(w)
+        b = self.best_intercept(z) if intercept is None else float(intercept)
+        if b:
+            z += b
+        primal = self._primal_value(w, z)
+        if given:
+            bracket = float(
+                sum_fenchel_gaps(self.loss, z, alpha, self.y, self.sample_weight) / self.n
+            )
+        else:
+            alpha = self.dual_point(z)
+            w_of_alpha = self.primal_point(alpha)
+            bracket = 0.0
+        gap = np.inf
+        if self._balanced(alpha):
+            apart = w - w_of_alpha
+            gap = bracket + 0.5 * self.lam * float(apart @ apart)
+            gap += abs(b * float(alpha.sum())) / self.n
+        if not np.isfinite(primal):
+            gap = np.inf
+        return Certificate(primal, primal - gap, gap, self.relative(gap), w, alpha, b)
+
+    def _primal_value(self, w: FloatArray, z: FloatArray) -> float:
+        total = float(sum_values(self.loss, z, self.y, self.sample_weight))
+        return total / self.n + 0.5 * self.lam * float(w @ w)
+
+    def _balanced(self, alpha: FloatArray) -> bool:
+        """Whether Σ α_j = 0 up to rounding, which a free intercept requires."""
+        if not self.fit_intercept:
+            return True
+        return bool(abs(alpha.sum()) <= BALANCE_TOLERANCE * np.abs(alpha).sum())
+
+    def relative(self, gap: float) -> float:
+        """A gap divided by P(0), the unit of ``tol``."""
+        if gap == 0.0:
+            return 0.0
+        return gap / self.primal_at_zero if self.primal_at_zero > 0 else np.inf
+
+
+@kernel
+def _best_intercept(loss, scores, y, c, b):  # type: ignore[no-untyped-def]
+    """Newton's method on the increasing function Σ c_j φ'(scores_j + b), kept in a bracket."""
+    low, high = -np.inf, np.inf
+    reach = 1.0  # how far to look while one end of the bracket is still open
+    for _ in range(200):
+        slope, size, curvature = 0.0, 0.0, 0.0
+        for j in range(scores.size):
+            derivative = c[j] * loss_derivative(loss, scores[j] + b, y[j])
+            slope += derivative
+            size += abs(derivative)
+            curvature += c[j] * loss_second_derivative(loss, scores[j] + b, y[j])
+        if abs(slope) <= 4e-16 * size:
+            return b
+        if slope > 0:
+            high = b
+        else:
+            low = b
+        following = b - slope / curvature if curvature > 0 else np.nan
+        if not (low < following < high):
+            if np.isfinite(low) and np.isfinite(high):
+                following = 0.5 * (low + high)
+            else:
+                following = b - reach if slope > 0 else b + reach
+                reach *= 4.0
+        if abs(following - b) <= 1e-16 * abs(b) or following == b:
+            return b
+        b = following
+    return b
+
+
+# --------------------------------------------------------------------------------------------
+# At the door
+
+
+def _frozen(array: Any) -> FloatArray:
+    """A read-only float64 view, so that kernels see one type."""
+    view = np.require(array, dtype=np.float64, requirements=["C", "A"]).view()
+    view.flags.writeable = False
+    return view
+
+
+def _positive(lam: Any) -> float:
+    try:
+        value = float(lam)
+    except (TypeError, ValueError):
+        raise TypeError(f"lam must be a positive number, got {lam!r}.") from None
+    if not (0 < value < np.inf):
+        raise ValueError(
+            f"lam must be positive and finite, got {lam!r}. "
+            "With lam = 0 the dual problem is not defined; try a small one such as 1e-6."
+        )
+    return value
+
+
+def _vector(values: Any, size: int, name: str) -> FloatArray:
+    array = np.require(values, dtype=np.float64, requirements=["C", "A"])
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
+    return array
+
+
+def _column(values: Any, n: int, name: str) -> Any:
+    """A one-dimensional array with one entry per example."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must hold one number per example, got ragged lists.") from error
+    if array.ndim == 2 and array.shape[1] == 1 and array.shape[0] == n:
+        raise ValueError(f"{name} must have one dimension, got {array.shape}. Use {name}.ravel().")
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} must have one entry for each of the {n} examples of X, "
+            f"got shape {array.shape}."
+        )
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, got complex numbers.")
+    return array
+
+
+def _weights(sample_weight: Any, n: int) -> FloatArray | None:
+    """The weights scaled to mean 1, or None where they are all equal."""
+    if sample_weight is None:
+        return None
+    array = _column(sample_weight, n, "sample_weight")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"sample_weight must hold numbers, got dtype {array.dtype}.")
+    weights = array.astype(np.float64)
+    if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
+        raise ValueError(
+            "sample_weight must be finite and nonnegative with a positive sum, got values from "
+            f"{weights.min()} to {weights.max()}."
+        )
+    if weights.min() == weights.max():
+        return None
+    weights /= weights.max()  # keeps the sum finite for weights up to 1e308
+    return np.asarray(weights * (n / weights.sum()))
+
+
+def _targets(
+    y: Any, n: int, loss: Any, weights: FloatArray | None
+) -> tuple[Any | None, FloatArray]:
+    """Class labels (or None) and the targets as float64: −1/+1, or the numbers themselves."""
+    array = _column(y, n, "y")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("y must be finite, got NaN or infinite values. Drop those examples.")
+    if not getattr(loss, "classification", False):
+        if array.dtype.kind not in "fiub":
+            raise ValueError(
+                f"y must hold numbers for loss {loss_name(loss)!r}, got dtype {array.dtype}. "
+                "For class labels use a classification loss such as 'logistic'."
+            )
+        return None, array.astype(np.float64)
+    seen = array if weights is None else array[weights > 0]
+    classes = np.unique(seen)
+    if len(classes) != 2:
+        what = "one class" if len(classes) == 1 else f"{len(classes)} classes"
+        advice = (
+            "Both classes must be present (with positive weight)."
+            if len(classes) == 1
+            else "Train one problem per class (one against the rest)."
+        )
+        raise ValueError(
+            f"y must have exactly two classes for loss {loss_name(loss)!r}, got {what}. {advice}"
+        )
+    return classes, np.where(array == classes[1], 1.0, -1.0)

@@ -1,0 +1,116 @@
+"""What a solve returns: plain records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from ._types import FloatArray
+from .advice import Advice
+from .problem import Certificate
+
+
+class Status(Enum):
+    """Why a solve stopped; the value is the sentence shown to the user."""
+
+    CONVERGED = "The relative duality gap is at most tol."
+    MAX_PASSES = "max_passes was reached first: raise it, or raise tol."
+    MAX_TIME = "max_time was reached first: raise it, or raise tol."
+    STOPPED = "The callback asked to stop."
+    INTERRUPTED = "Interrupted from the keyboard; the best iterate so far was kept."
+    NOT_FINITE = "A value became infinite or NaN: check the scale of the data and lam."
+
+
+class Progress(NamedTuple):
+    """One check, as a callback sees it."""
+
+    passes: float  # visited nonzeros divided by ‖X‖₀
+    seconds: float  # time spent in the method, checks not counted
+    primal: float  # P(w)
+    dual: float  # the best lower bound on P* so far
+    relative_gap: float  # of the best pair so far, divided by P(0)
+    method: str  # the method that was running
+
+
+@dataclass
+class Trace:
+    """One entry per check."""
+
+    entries: list[Progress] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def _column(self, name: str) -> FloatArray:
+        return np.array([getattr(entry, name) for entry in self.entries], dtype=np.float64)
+
+    @property
+    def passes(self) -> FloatArray:
+        """Passes over the data at each check."""
+        return self._column("passes")
+
+    @property
+    def seconds(self) -> FloatArray:
+        """Seconds spent in the method at each check, the checks themselves not counted."""
+        return self._column("seconds")
+
+    @property
+    def primal(self) -> FloatArray:
+        """P(w) at each check."""
+        return self._column("primal")
+
+    @property
+    def dual(self) -> FloatArray:
+        """The best dual value up to each check."""
+        return self._column("dual")
+
+    @property
+    def relative_gap(self) -> FloatArray:
+        """The relative gap of the best pair up to each check."""
+        return self._column("relative_gap")
+
+    @property
+    def methods(self) -> list[str]:
+        """The method that ran before each check."""
+        return [entry.method for entry in self.entries]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A solution with its proof."""
+
+    w: FloatArray = field(repr=False)
+    intercept: float
+    alpha: FloatArray = field(repr=False)
+    certificate: Certificate
+    status: Status
+    method: str
+    trace: Trace = field(repr=False)
+    advice: Advice = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the certified gap meets the tolerance."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data in all."""
+        return self.trace.entries[-1].passes
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent in the method in all, checks not counted."""
+        return self.trace.entries[-1].seconds
+
+    def __str__(self) -> str:
+        proof = self.certificate
+        return (
+            f"{self.method}: {self.status.value}\n"
+            f"primal {proof.primal:.10g}, dual {proof.dual:.10g}, gap {proof.gap:.2e} "
+            f"({proof.relative_gap:.2e} of P(0)) after {self.passes:.1f} passes, "
+            f"{self.seconds:.3g} s"
+        )

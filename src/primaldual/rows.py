@@ -1,0 +1,457 @@
+"""How data is stored, and nothing else: the only code that knows sparse from dense.
+
+A side of the problem is a list of rows: the features (primal) or the examples (dual). Methods
+read rows through three primitives, ``row_dot``, ``row_add`` and ``row_slope``, so each
+method has one kernel. ``Matrix`` owns both layouts of the data and builds the second one only
+when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from scipy import sparse
+
+from ._compile import kernel
+from ._types import FloatArray, IntArray
+from .losses import loss_derivative
+
+# Indices are cast to unsigned integers inside the primitives: for signed ones the compiler has
+# to emit code for negative indices, which costs 10-40 %.
+
+
+class SparseRows(NamedTuple):
+    """Rows stored as CSR: row i has values[indptr[i]:indptr[i+1]] at columns indices[…]."""
+
+    indptr: IntArray
+    indices: IntArray
+    values: FloatArray
+
+    def dot(self, i: int, vector: FloatArray) -> float:
+        """⟨row_i, vector⟩."""
+        total = 0.0
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            total += self.values[k] * vector[np.uint64(self.indices[k])]
+        return total
+
+    def add(self, i: int, scale: float, out: FloatArray) -> None:
+        """Out += scale · row_i."""
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            out[np.uint64(self.indices[k])] += scale * self.values[k]
+
+    def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
+        """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
+        total = 0.0
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            j = np.uint64(self.indices[k])
+            total += c[j] * loss_derivative(loss, z[j], y[j]) * self.values[k]
+        return total
+
+
+class DenseRows(NamedTuple):
+    """Rows stored as a C-contiguous array."""
+
+    values: FloatArray
+
+    def dot(self, i: int, vector: FloatArray) -> float:
+        """⟨row_i, vector⟩."""
+        total = 0.0
+        for j in range(np.uint64(self.values.shape[1])):
+            total += self.values[i, j] * vector[j]
+        return total
+
+    def add(self, i: int, scale: float, out: FloatArray) -> None:
+        """Out += scale · row_i."""
+        for j in range(np.uint64(self.values.shape[1])):
+            out[j] += scale * self.values[i, j]
+
+    def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
+        """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
+        total = 0.0
+        for j in range(np.uint64(self.values.shape[1])):
+            x = self.values[i, j]
+            if x != 0.0:
+                total += c[j] * loss_derivative(loss, z[j], y[j]) * x
+        return total
+
+
+Rows = SparseRows | DenseRows
+
+
+def row_dot(self: Rows, i: int, vector: FloatArray) -> float:
+    """⟨row_i, vector⟩."""
+    return self.dot(i, vector)
+
+
+def row_add(self: Rows, i: int, scale: float, out: FloatArray) -> None:
+    """Out += scale · row_i."""
+    self.add(i, scale, out)
+
+
+def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
+    """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
+    return self.slope(i, loss, z, y, c)
+
+
+# Not strict: strict overloads compare annotations as well as names.
+_for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
+
+
+@_for_kernels(row_dot)
+def _row_dot(self: Any, i: Any, vector: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.dot
+
+
+@_for_kernels(row_add)
+def _row_add(self: Any, i: Any, scale: Any, out: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.add
+
+
+@_for_kernels(row_slope)
+def _row_slope(self: Any, i: Any, loss: Any, z: Any, y: Any, c: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.slope
+
+
+# --------------------------------------------------------------------------------------------
+# Both layouts of one matrix
+
+
+class Matrix:
+    """The data X (n examples, d features), by example and by feature.
+
+    The layout the input came in is used as it is, without a copy; the other one is built on
+    first use. Everything that can be known without the second layout (products, counts,
+    squared norms of both sides) is computed from the first.
+
+    Parameters
+    ----------
+    X : array or SciPy sparse matrix of shape (n, d)
+        float64 and float32 values are kept as they are, other real types become float64.
+    """
+
+    def __init__(self, X: Any) -> None:
+        if sparse.issparse(X):
+            self._major: Rows
+            self._major, self._by = _checked_sparse(X)
+        else:
+            self._major, self._by = _checked_dense(X)
+        self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the data is stored as sparse rows."""
+        return isinstance(self._major, SparseRows)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values: float64 or float32."""
+        return self._major.values.dtype
+
+    @cached_property
+    def by_example(self) -> Rows:
+        """The n examples as rows."""
+        return self._major if self._by == "example" else _transposed(self._major, self.shape[0])
+
+    @cached_property
+    def by_feature(self) -> Rows:
+        """The d features as rows."""
+        return self._major if self._by == "feature" else _transposed(self._major, self.shape[1])
+
+    @cached_property
+    def nnz(self) -> int:
+        """‖X‖₀, the number of entries different from zero."""
+        return int(self.counts("example").sum())
+
+    def counts(self, by: str) -> IntArray:
+        """‖row‖₀ of every example or feature."""
+        along, across = self._counts
+        return along if by == self._by else across
+
+    @cached_property
+    def _counts(self) -> tuple[IntArray, IntArray]:
+        width = self.shape[1] if self._by == "example" else self.shape[0]
+        if isinstance(self._major, SparseRows):
+            return np.diff(self._major.indptr), np.bincount(self._major.indices, minlength=width)
+        along = np.zeros(len(self._major.values), dtype=np.int64)
+        across = np.zeros(width, dtype=np.int64)
+        for block in _blocks(self._major.values):
+            nonzero = self._major.values[block] != 0
+            along[block] = nonzero.sum(axis=1)
+            across += nonzero.sum(axis=0)
+        return along, across
+
+    def squared_norms(self, by: str, column_weights: FloatArray | None = None) -> FloatArray:
+        """Σ_j c_j row_i[j]² for every example or feature; c = 1 unless given."""
+        rows, n, d = self._major, *self.shape
+        length, width = (n, d) if by == "example" else (d, n)
+        weights = np.ones(width) if column_weights is None else column_weights
+        if by == self._by:
+            out = np.empty(length)
+            _squares_along(rows, weights, out)
+            return out
+        out = np.zeros(length)
+        _squares_across(rows, weights, out)
+        return out
+
+    def times(self, w: FloatArray) -> FloatArray:
+        """X w, accumulated in float64."""
+        return self._product("example", w)
+
+    def transposed_times(self, alpha: FloatArray) -> FloatArray:
+        """Xᵀ α, accumulated in float64."""
+        return self._product("feature", alpha)
+
+    def sparse_rows(self, by: str) -> SparseRows:
+        """The examples or features as sparse rows, also where the data is dense."""
+        rows = self.by_example if by == "example" else self.by_feature
+        if isinstance(rows, SparseRows):
+            return rows
+        stored = sparse.csr_array(rows.values)
+        return _sparse_rows(stored.indptr, stored.indices, stored.data)
+
+    def _product(self, by: str, vector: FloatArray) -> FloatArray:
+        """One number per example or per feature, from whichever layout exists."""
+        name = f"by_{by}"
+        along = by == self._by or name in self.__dict__
+        rows = getattr(self, name) if along else self._major
+        size = self.shape[0] if by == "example" else self.shape[1]
+        if isinstance(rows, DenseRows):
+            return _dense_product(rows.values, vector, along)
+        out = np.zeros(size)
+        (_gather if along else _scatter)(rows, vector, out)
+        return out
+
+
+def _dense_product(values: FloatArray, vector: FloatArray, along: bool) -> FloatArray:
+    """Values @ vector, or its transpose, in float64 without a float64 copy of float32 data."""
+    if values.dtype == np.float64:
+        return values @ vector if along else vector @ values
+    out = np.zeros(values.shape[0] if along else values.shape[1])
+    for block in _blocks(values):
+        part = values[block].astype(np.float64)
+        if along:
+            out[block] = part @ vector
+        else:
+            out += vector[block] @ part
+    return out
+
+
+def _blocks(values: FloatArray, entries: int = 1 << 20) -> Iterator[slice]:
+    """Slices of whole rows with about ``entries`` numbers each."""
+    step = max(1, entries // max(1, values.shape[1]))
+    for first in range(0, len(values), step):
+        yield slice(first, min(first + step, len(values)))
+
+
+@kernel
+def _gather(rows, vector, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = row_dot(rows, i, vector)
+
+
+@kernel
+def _scatter(rows, vector, out):  # type: ignore[no-untyped-def]
+    for i in range(vector.size):
+        if vector[i] != 0.0:
+            row_add(rows, i, vector[i], out)
+
+
+def _squares_along(rows: Rows, weights: FloatArray, out: FloatArray) -> None:
+    if isinstance(rows, SparseRows):
+        _sparse_squares_along(rows, weights, out)
+    else:
+        for block in _blocks(rows.values):
+            part = rows.values[block].astype(np.float64)
+            out[block] = np.einsum("ij,ij,j->i", part, part, weights)
+
+
+def _squares_across(rows: Rows, weights: FloatArray, out: FloatArray) -> None:
+    if isinstance(rows, SparseRows):
+        _sparse_squares_across(rows, weights, out)
+    else:
+        for block in _blocks(rows.values):
+            part = rows.values[block].astype(np.float64)
+            out += np.einsum("ij,ij,i->j", part, part, weights[block])
+
+
+@kernel
+def _sparse_squares_along(rows, weights, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        total = 0.0
+        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
+            x = np.float64(rows.values[k])
+            total += weights[np.uint64(rows.indices[k])] * x * x
+        out[i] = total
+
+
+@kernel
+def _sparse_squares_across(rows, weights, out):  # type: ignore[no-untyped-def]
+    for i in range(weights.size):
+        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
+            x = np.float64(rows.values[k])
+            out[np.uint64(rows.indices[k])] += weights[i] * x * x
+
+
+def _transposed(rows: Rows, length: int) -> Rows:
+    """The same data with rows and columns exchanged; ``length`` is the new number of rows."""
+    if isinstance(rows, DenseRows):
+        return DenseRows(_frozen(np.ascontiguousarray(rows.values.T)))
+    shape = (len(rows.indptr) - 1, length)
+    # SciPy writes nothing into the arrays it is given here.
+    twin = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=shape).tocsc()
+    return _sparse_rows(twin.indptr, twin.indices, twin.data)
+
+
+# --------------------------------------------------------------------------------------------
+# At the door
+
+
+def _frozen(array: Any) -> Any:
+    """A read-only view: kernels see one array type, whatever the caller's flags are."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _plain(array: Any) -> Any:
+    """``array`` contiguous and aligned, copied only if it is not."""
+    return np.require(array, requirements=["C", "A"])
+
+
+def _sparse_rows(indptr: Any, indices: Any, values: Any) -> SparseRows:
+    return SparseRows(
+        _frozen(np.ascontiguousarray(indptr, dtype=np.int64)), _frozen(indices), _frozen(values)
+    )
+
+
+def real_values(array: Any, name: str) -> Any:
+    """``array`` with float64 or float32 values in native byte order; copied only if it must be."""
+    kind = array.dtype.kind
+    if kind == "c":
+        raise ValueError(f"{name} must be real, got complex numbers. Pass {name}.real if meant.")
+    if kind not in "fiub":
+        raise ValueError(
+            f"{name} must hold numbers, got dtype {array.dtype}. "
+            "Encode text and categories as numbers first, then convert with astype(float)."
+        )
+    if array.dtype == np.float32 or array.dtype == np.float16:
+        return array.astype(np.float32, copy=False)
+    return array.astype(np.float64, copy=False)
+
+
+def _checked_dense(X: Any) -> tuple[DenseRows, str]:
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(
+            "X must be a matrix, got rows of different lengths. Every example needs the same "
+            "number of features."
+        ) from error
+    if array.dtype == object:
+        raise ValueError(
+            "X must hold numbers, got dtype object (mixed types, or rows of different lengths). "
+            "Convert it with astype(float) first."
+        )
+    if array.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions (examples, features), got shape {array.shape}. "
+            "Use X.reshape(-1, 1) for a single feature."
+        )
+    _require_entries(array.shape)
+    array = real_values(array, "X")
+    by = "example"
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        array, by = array.T, "feature"
+    array = _plain(array)
+    for block in _blocks(array):
+        _require_finite(array[block])
+    return DenseRows(_frozen(array)), by
+
+
+def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (examples, features), got shape {X.shape}.")
+    _require_entries(X.shape)
+    by = "feature" if X.format == "csc" else "example"
+    if X.format not in ("csr", "csc"):
+        X = X.tocsr()
+    data = real_values(X.data, "X")
+    if len(X.indices) != len(data):
+        raise ValueError(
+            f"X is not a valid sparse matrix: {len(X.indices)} indices for {len(data)} values. "
+            "Build it again from its entries."
+        )
+    indptr, indices = X.indptr, X.indices
+    length, width = X.shape if by == "example" else X.shape[::-1]
+    rows = _sparse_rows(indptr, _plain(indices), _plain(data))
+    verdict = _inspect(rows, length, width)
+    if verdict == _BROKEN:
+        raise ValueError(
+            "X is not a valid sparse matrix: an index lies outside the matrix or the row pointers "
+            "do not increase. Check it with X.check_format(), and build it again from its entries."
+        )
+    if verdict == _NOT_CANONICAL:
+        kind = sparse.csr_array if by == "example" else sparse.csc_array
+        copy = kind((data, indices, indptr), shape=X.shape, copy=True)
+        copy.sum_duplicates()
+        copy.eliminate_zeros()
+        rows = _sparse_rows(copy.indptr, copy.indices, copy.data)
+    stored = int(rows.indptr[-1])
+    rows = SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
+    _require_finite(rows.values)
+    return rows, by
+
+
+_CANONICAL, _NOT_CANONICAL, _BROKEN = 0, 1, 2
+
+
+@kernel
+def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
+    """Check the structure in one pass: valid at all, sorted, no duplicates, no stored zeros."""
+    if rows.indptr.size != length + 1 or rows.indptr[0] != 0:
+        return _BROKEN
+    if rows.indptr[length] > rows.indices.size:
+        return _BROKEN
+    verdict = _CANONICAL
+    for i in range(length):
+        if rows.indptr[i + 1] < rows.indptr[i] or rows.indptr[i + 1] > rows.indices.size:
+            return _BROKEN
+        before = -1
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            j = np.int64(rows.indices[k])
+            if j < 0 or j >= width:
+                return _BROKEN
+            if j <= before or rows.values[k] == 0.0:
+                verdict = _NOT_CANONICAL
+            before = j
+    return verdict
+
+
+def _require_entries(shape: tuple[int, ...]) -> None:
+    if min(shape) == 0:
+        raise ValueError(
+            f"X must have at least one example and one feature, got shape {tuple(shape)}."
+        )
+
+
+def _require_finite(values: Any) -> None:
+    """Raise if a value is NaN or infinite."""
+    with np.errstate(all="ignore"):
+        # NaN and inf survive addition: a finite sum needs no second look.
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(values)
+    if bad.any():
+        what = "NaN" if np.isnan(values).any() else "infinite values"
+        raise ValueError(
+            f"X must be finite, got {what} in {int(bad.sum())} entries. "
+            "Drop or impute them first (for example with sklearn.impute.SimpleImputer)."
+        )
