@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,44 @@ def kernel(function: Callable[..., Any]) -> Any:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _FOLDER or before
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:
         numba.config.CACHE_DIR = before
+    _keep_others_out(getattr(compiled, "_cache", None))
+    return compiled
+
+
+def _keep_others_out(cache: Any) -> None:
+    """Let the disk cache hold only what every process can read again.
+
+    A kernel compiled for a loss from a user's script would put a reference to that script into
+    the cache's index, and the next process could not load the index without it.
+    """
+    if cache is None:  # compilation is switched off
+        return
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        if not _is_ours(signature):
+            return None
+        try:
+            return load(signature, context)
+        except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
+            cache.flush()  # a damaged index: compile again
+            return None
+
+    def save_overload(signature: Any, data: Any) -> None:
+        if _is_ours(signature):
+            save(signature, data)
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
+
+
+def _is_ours(signature: Any) -> bool:
+    """Whether all named tuples in the signature are classes of this package."""
+    arguments = getattr(signature, "args", signature)
+    classes = [getattr(kind, "instance_class", None) for kind in arguments]
+    return all(kind is None or kind.__module__.startswith("primaldual.") for kind in classes)
 
 
 # For small functions that are called from kernels and from plain Python alike.

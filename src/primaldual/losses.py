@@ -46,7 +46,6 @@ FAR = 1e12
 LIMIT_TOLERANCE = 1e-9
 
 _SQRT_2 = math.sqrt(2.0)
-_SQRT_PI = math.sqrt(math.pi)
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
 _LOG_2 = math.log(2.0)
 
@@ -109,11 +108,11 @@ def _x_log_x(x: float) -> float:
 
 
 @inlined
-def _exp_square(x: float, half_sign: float) -> float:
-    """exp(half_sign x²) for 0 <= x < 40, without the rounding error of x² in the exponent."""
+def _exp_square(x: float, factor: float) -> float:
+    """exp(factor x²) for 0 <= x < 40, without the rounding error of x² in the exponent."""
     coarse = math.floor(16.0 * x) / 16.0
     rest = (x - coarse) * (x + coarse)
-    return math.exp(half_sign * coarse * coarse) * math.exp(half_sign * rest)
+    return math.exp(factor * coarse * coarse) * math.exp(factor * rest)
 
 
 @inlined
@@ -128,13 +127,10 @@ def _mills_excess(x: float) -> float:
 @inlined
 def _erfcx(x: float) -> float:
     """Return the scaled complementary error function exp(x²) erfc(x), for x >= 0."""
-    if _SQRT_2 * x < 5.0:
+    scaled = _SQRT_2 * x
+    if scaled < 5.0:
         return _exp_square(x, 1.0) * math.erfc(x)
-    # Not through _mills_excess, which would square the square root of 2.
-    tail = x
-    for k in range(30, 0, -1):
-        tail = x + 0.5 * k / tail
-    return 1.0 / (_SQRT_PI * tail)
+    return 2.0 / (_SQRT_2_PI * (scaled + _mills_excess(scaled)))
 
 
 @inlined
@@ -225,7 +221,7 @@ def _newton_root(
     """
     zeta = _clip(z, low, high)
     previous = 0.0
-    for _ in range(MAX_STEPS):
+    for k in range(MAX_STEPS):
         residual = (zeta - z) + kappa * (a + loss_derivative(loss, zeta, y))
         slope = 1.0 + kappa * loss_second_derivative(loss, zeta, y)
         moved = _clip(zeta - residual / slope, low, high)
@@ -233,8 +229,8 @@ def _newton_root(
         zeta = moved
         if abs(step) <= SMALL_STEP + 1e-15 * abs(zeta):
             break
-        # A step back that is not much shorter is rounding noise.
-        if step * previous < 0.0 and abs(step) > 0.5 * abs(previous):
+        # The first step may pass the root; a later one that turns back is rounding noise.
+        if k > 1 and step * previous < 0.0:
             break
         previous = step
     return zeta

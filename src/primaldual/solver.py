@@ -16,10 +16,10 @@ import numpy as np
 from ._types import FloatArray
 from .advice import Advice, advise
 from .methods import METHODS, Method
-from .methods.base import coordinates
+from .methods.base import ANY_SAMPLING, coordinates, default_sampling
 from .problem import Certificate, Problem
 from .result import Progress, Result, Status, Trace
-from .samplings import Draws, Sampling, as_sampling
+from .samplings import SAMPLINGS, Draws, Sampling, as_sampling
 
 # A check comes after every pass at first, later after every twentieth part of what was done.
 CHECKS_PER_DOUBLING = 20
@@ -83,8 +83,7 @@ def solve(
     run = _Run(problem, tol, max_passes, max_time, callback)
     advice = advise(problem)
     name, runner = _as_method(method, advice)
-    side = coordinates(problem, runner.side)
-    chosen = as_sampling(runner.sampling if sampling is None else sampling, side)
+    chosen = _as_sampling(sampling, name, runner, problem)
     w, alpha = _start_point(problem, start)
     _drive(run, name, runner, chosen, np.random.default_rng(seed), w, alpha)
     proof = run.best.certificate()
@@ -106,7 +105,7 @@ def _drive(
     side = coordinates(run.problem, method.side)
     cost = float(sampling.probabilities() @ side.counts)  # W, eqs. (10), (11)
     pass_steps = side.nnz / cost if cost > 0 else side.size
-    state = method.start(run.problem, sampling, w=w, alpha=alpha)
+    state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=rng.spawn(1)[0])
     method.advance(state, sampling.draw(rng, 0))  # compiles the kernel outside the clock
     try:
         run.check(name, *method.iterate(state))
@@ -263,6 +262,20 @@ def _as_method(method: Any, advice: Advice) -> tuple[str, Method]:
         )
     names = {kind: name for name, kind in METHODS.items()}
     return names.get(type(method), type(method).__name__), method
+
+
+def _as_sampling(sampling: Any, name: str, method: Method, problem: Problem) -> Sampling:
+    """The sampling asked for, or the method's default; refused if the method cannot use it."""
+    if sampling is None:
+        return default_sampling(method, problem)
+    chosen = as_sampling(sampling, coordinates(problem, method.side))
+    kinds = tuple(SAMPLINGS[known] for known in method.samplings)
+    if method.samplings != ANY_SAMPLING and not isinstance(chosen, kinds):
+        raise ValueError(
+            f"method {name!r} needs the sampling {' or '.join(method.samplings)}, "
+            f"got {type(chosen).__name__}. Leave sampling out to use the method's own."
+        )
+    return chosen
 
 
 def _start_point(problem: Problem, start: Any) -> tuple[FloatArray | None, FloatArray | None]:

@@ -1,4 +1,4 @@
-"""What a method is: it starts, it advances, it shows its iterate.
+"""What a method is: it starts, it advances, it shows its iterate, it states its cost.
 
 A method knows nothing of tolerances, clocks, verbosity or callbacks; those live in
 ``primaldual.solver``. Its state is a small dataclass whose every field has a comment.
@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
+from numpy.random import Generator
+
 from .._types import FloatArray, Side
+from ..complexity import Complexity
 from ..problem import Coordinates, Problem
-from ..samplings import Draws, Sampling
+from ..samplings import SAMPLINGS, Draws, Sampling
+
+# For methods whose theory covers every sampling with an ESO; they take a user's own as well.
+ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importance"))
 
 
 class Method(Protocol):
-    """The protocol every method in ``METHODS`` follows."""
+    """The protocol every method in ``METHODS`` follows.
 
-    side: ClassVar[Side]
-    sampling: ClassVar[str]  # the name of the sampling used unless another one is asked for
+    A method whose parameters ask for probabilities of its own also has ``plan(problem)``, which
+    gives the sampling it uses by default.
+    """
+
+    side: ClassVar[Side]  # whose coordinates it draws: features (primal) or examples (dual)
+    samplings: ClassVar[tuple[str, ...]]  # the samplings it can use, its default first
 
     def start(
         self,
@@ -25,8 +35,12 @@ class Method(Protocol):
         sampling: Sampling,
         w: FloatArray | None = None,
         alpha: FloatArray | None = None,
+        rng: Generator | None = None,
     ) -> Any:
-        """The state at ``w`` or ``alpha``, or at zero; the arguments are not modified."""
+        """The state at ``w`` or ``alpha``, or at zero; the arguments are not modified.
+
+        ``rng`` is the method's own generator, for randomness beyond the draws it is given.
+        """
         ...
 
     def advance(self, state: Any, draws: Draws) -> float:
@@ -34,13 +48,25 @@ class Method(Protocol):
         ...
 
     def iterate(self, state: Any) -> tuple[FloatArray, FloatArray | None]:
-        """The current w, and α where the method has one of its own."""
+        """The current w, and α where the method has a feasible one of its own."""
+        ...
+
+    def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
+        """The K and W that theory states for this method."""
         ...
 
 
 def coordinates(problem: Problem, side: Side) -> Coordinates:
     """The coordinates a method of this side takes its steps along."""
     return problem.features if side == "primal" else problem.examples
+
+
+def default_sampling(method: Method, problem: Problem) -> Sampling:
+    """The method's own plan where it has one, else its first sampling planned for its side."""
+    plan = getattr(method, "plan", None)
+    if plan is not None:
+        return plan(problem)  # type: ignore[no-any-return]
+    return SAMPLINGS[method.samplings[0]].plan(coordinates(problem, method.side))
 
 
 def visited(side: Coordinates, draws: Draws) -> float:

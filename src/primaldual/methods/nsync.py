@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from .._compile import kernel
 from .._types import FloatArray, Side
+from ..complexity import Complexity, complexity
 from ..problem import Problem
 from ..rows import row_add, row_slope
 from ..samplings import Draws, Sampling
-from .base import visited
+from .base import ANY_SAMPLING, visited
 
 
 @dataclass
@@ -49,7 +51,7 @@ class NSync:
     """
 
     side: ClassVar[Side] = "primal"
-    sampling: ClassVar[str] = "importance"
+    samplings: ClassVar[tuple[str, ...]] = ANY_SAMPLING
 
     def start(
         self,
@@ -57,6 +59,7 @@ class NSync:
         sampling: Sampling,
         w: FloatArray | None = None,
         alpha: FloatArray | None = None,
+        rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
         if w is None:
@@ -81,6 +84,10 @@ class NSync:
         """The current w, with the margins recomputed so that rounding does not pile up."""
         state.z = state.problem.margins(state.w, state.intercept)
         return state.w, None
+
+    def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
+        """K_P, eq. (8)."""
+        return complexity(problem.features, sampling)
 
 
 def _move_intercept(state: State) -> None:

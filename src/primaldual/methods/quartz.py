@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import Generator
 
 from .._compile import kernel
 from .._types import FloatArray, Side
+from ..complexity import Complexity, complexity
 from ..losses import loss_derivative, loss_dual_step, loss_nearest_dual
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import visited
+from .base import ANY_SAMPLING, visited
 
 
 @dataclass
@@ -72,7 +74,7 @@ class Quartz:
     """
 
     side: ClassVar[Side] = "dual"
-    sampling: ClassVar[str] = "importance"
+    samplings: ClassVar[tuple[str, ...]] = ANY_SAMPLING
 
     def __init__(self, step: str = "exact", averaging: bool = False) -> None:
         if step not in ("exact", "inexact"):
@@ -86,6 +88,7 @@ class Quartz:
         sampling: Sampling,
         w: FloatArray | None = None,
         alpha: FloatArray | None = None,
+        rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
         examples = problem.examples
@@ -134,6 +137,11 @@ class Quartz:
         w = state.w + state.scale[0] * state.apart if self.averaging else state.w
         # With a free intercept α is feasible only in the limit: let the certificate make one.
         return w, None if state.problem.fit_intercept else state.alpha
+
+    def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
+        """K_D, eq. (9); a step with averaging reads its rows twice."""
+        stated = complexity(problem.examples, sampling)
+        return replace(stated, cost=2 * stated.cost) if self.averaging else stated
 
 
 def _first_alpha(problem: Problem, w: FloatArray | None) -> FloatArray:
