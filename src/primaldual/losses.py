@@ -816,7 +816,11 @@ def generic_dual_step(self: Any, a: float, z: float, y: float, kappa: float) -> 
         if last_move <= 1e-15 * abs(zeta):
             break
         residual = (zeta - z) + kappa * (a + loss_derivative(self, zeta, y))
-    return _change(a, -loss_derivative(self, zeta, y), z, zeta, kappa)
+    moved = -loss_derivative(self, zeta, y)
+    # Here φ' magnifies the rounding error of zeta more than the division by κ does.
+    if kappa * loss_second_derivative(self, zeta, y) > 1.0:
+        return (zeta - z) / kappa
+    return _change(a, moved, z, zeta, kappa)
 
 
 @inlined

@@ -193,6 +193,18 @@ class Problem:
         """P(0), the unit of the relative gap."""
         return float(sum_values(self.loss, np.zeros(self.n), self.y, self.sample_weight)) / self.n
 
+    def take(self, examples: IntArray) -> Problem:
+        """The problem on some of the examples, with the same λ; the weights' mean becomes 1."""
+        part = Problem.__new__(Problem)
+        part.loss, part.lam, part.fit_intercept = self.loss, self.lam, self.fit_intercept
+        part.matrix = self.matrix.take(examples)
+        part.n, part.d = part.matrix.shape
+        part.classes, part.is_weighted = self.classes, self.is_weighted
+        part.y = _frozen(self.y[examples])
+        weights = self.sample_weight[examples]
+        part.sample_weight = _frozen(weights * (part.n / weights.sum()))
+        return part
+
     def margins(self, w: FloatArray, intercept: float = 0.0) -> FloatArray:
         """z_j = ⟨x_j, w⟩ + b."""
         z = self.matrix.times(w)

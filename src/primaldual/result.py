@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ._types import FloatArray
-from .advice import Advice
-from .problem import Certificate
+from .advice import Advice, advise
+from .problem import Certificate, Problem
 
 
 class Status(Enum):
@@ -89,7 +90,12 @@ class Result:
     status: Status
     method: str
     trace: Trace = field(repr=False)
-    advice: Advice = field(repr=False)
+    problem: Problem = field(repr=False)
+
+    @cached_property
+    def advice(self) -> Advice:
+        """What the theory says about the two sides; computed when first asked for."""
+        return advise(self.problem)
 
     @property
     def converged(self) -> bool:

@@ -52,6 +52,21 @@ class SparseRows(NamedTuple):
             total += c[j] * loss_derivative(loss, z[j], y[j]) * self.values[k]
         return total
 
+    def model_slope(self, i: int, model: FloatArray) -> tuple[float, float]:
+        """Σ_j model[j, 0] · row_i[j] and Σ_j model[j, 1] · row_i[j]²."""
+        slope, curvature = 0.0, 0.0
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
+            slope += model[j, 0] * x
+            curvature += model[j, 1] * x * x
+        return slope, curvature
+
+    def model_add(self, i: int, scale: float, model: FloatArray) -> None:
+        """model[j, 0] += scale · model[j, 1] · row_i[j]."""
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            j = np.uint64(self.indices[k])
+            model[j, 0] += scale * model[j, 1] * self.values[k]
+
 
 class DenseRows(NamedTuple):
     """Rows stored as a C-contiguous array."""
@@ -79,6 +94,20 @@ class DenseRows(NamedTuple):
                 total += c[j] * loss_derivative(loss, z[j], y[j]) * x
         return total
 
+    def model_slope(self, i: int, model: FloatArray) -> tuple[float, float]:
+        """Σ_j model[j, 0] · row_i[j] and Σ_j model[j, 1] · row_i[j]²."""
+        slope, curvature = 0.0, 0.0
+        for j in range(np.uint64(self.values.shape[1])):
+            x = np.float64(self.values[i, j])
+            slope += model[j, 0] * x
+            curvature += model[j, 1] * x * x
+        return slope, curvature
+
+    def model_add(self, i: int, scale: float, model: FloatArray) -> None:
+        """model[j, 0] += scale · model[j, 1] · row_i[j]."""
+        for j in range(np.uint64(self.values.shape[1])):
+            model[j, 0] += scale * model[j, 1] * self.values[i, j]
+
 
 Rows = SparseRows | DenseRows
 
@@ -98,14 +127,48 @@ def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: Fl
     return self.slope(i, loss, z, y, c)
 
 
+def model_slope(self: Rows, i: int, model: FloatArray) -> tuple[float, float]:
+    """Slope and curvature along row_i of a quadratic model with those (slope, curvature) rows."""
+    return self.model_slope(i, model)
+
+
+def model_add(self: Rows, i: int, scale: float, model: FloatArray) -> None:
+    """Move a quadratic model by scale · row_i."""
+    self.model_add(i, scale, model)
+
+
 # Not strict: strict overloads compare annotations as well as names.
 _for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
+# Dense dot products may be summed in any order, which lets the compiler use vector registers.
+_reordered = partial(
+    overload,
+    jit_options={"error_model": "numpy", "fastmath": {"reassoc", "contract"}},
+    strict=False,
+)
 
 
 @_for_kernels(row_dot)
 def _row_dot(self: Any, i: Any, vector: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
+    if isinstance(self, types.BaseNamedTuple) and self.instance_class is SparseRows:
         return self.instance_class.dot
+
+
+@_reordered(row_dot)
+def _dense_row_dot(self: Any, i: Any, vector: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple) and self.instance_class is DenseRows:
+        return self.instance_class.dot
+
+
+@_reordered(model_slope)
+def _model_slope(self: Any, i: Any, model: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.model_slope
+
+
+@_for_kernels(model_add)
+def _model_add(self: Any, i: Any, scale: Any, model: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.model_add
 
 
 @_for_kernels(row_add)
@@ -192,13 +255,14 @@ class Matrix:
         """Σ_j c_j row_i[j]² for every example or feature; c = 1 unless given."""
         rows, n, d = self._major, *self.shape
         length, width = (n, d) if by == "example" else (d, n)
-        weights = np.ones(width) if column_weights is None else column_weights
-        if by == self._by:
-            out = np.empty(length)
-            _squares_along(rows, weights, out)
-            return out
+        # One number stands for equal weights: no vector to make, nothing to look up.
+        weights = np.ones(1) if column_weights is None else column_weights
         out = np.zeros(length)
-        _squares_across(rows, weights, out)
+        if isinstance(rows, SparseRows):
+            squares = _sparse_squares_along if by == self._by else _sparse_squares_across
+            squares(rows, weights, out)
+        else:
+            _dense_squares(rows.values, np.broadcast_to(weights, width), by == self._by, out)
         return out
 
     def times(self, w: FloatArray) -> FloatArray:
@@ -208,6 +272,32 @@ class Matrix:
     def transposed_times(self, alpha: FloatArray) -> FloatArray:
         """Xᵀ α, accumulated in float64."""
         return self._product("feature", alpha)
+
+    def take(self, examples: IntArray) -> Matrix:
+        """The matrix of some of the examples, as a copy."""
+        part = Matrix.__new__(Matrix)
+        part.shape = (len(examples), self.shape[1])
+        part._by = "example"
+        rows = self._major
+        if isinstance(rows, DenseRows):
+            values = rows.values if self._by == "example" else rows.values.T
+            part._major = DenseRows(_frozen(np.ascontiguousarray(values[examples])))
+            return part
+        rows = self.sparse_rows("example")
+        indptr = np.concatenate([[0], np.cumsum(np.diff(rows.indptr)[examples])])
+        indices = np.empty(indptr[-1], dtype=rows.indices.dtype)
+        values = np.empty(indptr[-1], dtype=rows.values.dtype)
+        _copy_rows(rows, examples, indices, values)
+        part._major = _sparse_rows(indptr, indices, values)
+        return part
+
+    def gram_of_features(self, h: FloatArray) -> FloatArray:
+        """Xᵀ Diag(h) X for h ≥ 0, the lower triangle of which is filled."""
+        return _gram(self.by_example, h, self.shape[1])
+
+    def gram_of_examples(self) -> FloatArray:
+        """X Xᵀ, the lower triangle of which is filled."""
+        return _gram(self.by_feature, np.ones(self.shape[1]), self.shape[0])
 
     def sparse_rows(self, by: str) -> SparseRows:
         """The examples or features as sparse rows, also where the data is dense."""
@@ -264,40 +354,74 @@ def _scatter(rows, vector, out):  # type: ignore[no-untyped-def]
             row_add(rows, i, vector[i], out)
 
 
-def _squares_along(rows: Rows, weights: FloatArray, out: FloatArray) -> None:
-    if isinstance(rows, SparseRows):
-        _sparse_squares_along(rows, weights, out)
-    else:
-        for block in _blocks(rows.values):
-            part = rows.values[block].astype(np.float64)
-            out[block] = np.einsum("ij,ij,j->i", part, part, weights)
-
-
-def _squares_across(rows: Rows, weights: FloatArray, out: FloatArray) -> None:
-    if isinstance(rows, SparseRows):
-        _sparse_squares_across(rows, weights, out)
-    else:
-        for block in _blocks(rows.values):
-            part = rows.values[block].astype(np.float64)
-            out += np.einsum("ij,ij,i->j", part, part, weights[block])
+def _dense_squares(values: Any, weights: FloatArray, along: bool, out: FloatArray) -> None:
+    for block in _blocks(values):
+        part = values[block].astype(np.float64)
+        part *= part
+        if along:
+            out[block] = part @ weights
+        else:
+            out += weights[block] @ part
 
 
 @kernel
 def _sparse_squares_along(rows, weights, out):  # type: ignore[no-untyped-def]
+    equal = weights.size == 1
     for i in range(out.size):
         total = 0.0
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
             x = np.float64(rows.values[k])
-            total += weights[np.uint64(rows.indices[k])] * x * x
+            c = weights[0] if equal else weights[np.uint64(rows.indices[k])]
+            total += c * x * x
         out[i] = total
 
 
 @kernel
 def _sparse_squares_across(rows, weights, out):  # type: ignore[no-untyped-def]
-    for i in range(weights.size):
+    equal = weights.size == 1
+    for i in range(rows.indptr.size - 1):
+        c = weights[0] if equal else weights[i]
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
             x = np.float64(rows.values[k])
-            out[np.uint64(rows.indices[k])] += weights[i] * x * x
+            out[np.uint64(rows.indices[k])] += c * x * x
+
+
+def _gram(rows: Rows, h: FloatArray, width: int) -> FloatArray:
+    """Σ_i h_i row_iᵀ row_i: by BLAS for dense rows, by scattered products for sparse ones."""
+    out = np.zeros((width, width))
+    if isinstance(rows, SparseRows):
+        _sparse_gram(rows, h, out)
+        return out
+    used = np.flatnonzero(h)
+    values = rows.values if len(used) == len(h) else rows.values[used]
+    root = np.sqrt(h if len(used) == len(h) else h[used])
+    for block in _blocks(values, 1 << 17):  # small enough for the scaled copy to stay in cache
+        part = values[block] * root[block, None]
+        out += part.T @ part
+    return out
+
+
+@kernel
+def _sparse_gram(rows, h, out):  # type: ignore[no-untyped-def]
+    for i in range(h.size):
+        if h[i] == 0.0:
+            continue
+        low, high = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
+        for k in range(low, high):
+            line = out[np.uint64(rows.indices[k])]
+            x = h[i] * rows.values[k]
+            for m in range(low, k + np.uint64(1)):
+                line[np.uint64(rows.indices[m])] += x * rows.values[m]
+
+
+@kernel
+def _copy_rows(rows, chosen, indices, values):  # type: ignore[no-untyped-def]
+    at = 0
+    for i in chosen:
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            indices[at] = rows.indices[k]
+            values[at] = rows.values[k]
+            at += 1
 
 
 def _transposed(rows: Rows, length: int) -> Rows:

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from ._types import FloatArray
-from .advice import Advice, advise
 from .methods import METHODS, Method
-from .methods.base import ANY_SAMPLING, coordinates, default_sampling
+from .methods.auto import Auto
+from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
 from .problem import Certificate, Problem
 from .result import Progress, Result, Status, Trace
 from .samplings import SAMPLINGS, Draws, Sampling, as_sampling
 
+# Methods that tell their gap along the way are checked after this many rounds even so.
+FIRST_CHECK = 16
+
 # A check comes after every pass at first, later after every twentieth part of what was done.
 CHECKS_PER_DOUBLING = 20
-
-# A kernel call visits about this many nonzeros (some 20 ms), so that Ctrl-C is heard soon.
-CHUNK = 2_000_000
 
 Callback = Callable[[Progress], Any]
 
@@ -47,8 +47,8 @@ def solve(
     ----------
     problem : Problem
     method : str or Method
-        A name in ``METHODS``, one of its classes or objects, or "auto": the paper's algorithm
-        for the side that ``advise`` recommends.
+        A name in ``METHODS``, one of its classes or objects, or "auto": the engine picks the
+        method that should be cheapest, watches it, and changes it if it is slow.
     sampling : str or Sampling, optional
         A name in ``SAMPLINGS`` or an object for the method's side. By default the method's own.
     tol : float
@@ -81,45 +81,81 @@ def solve(
     """
     _require_limits(tol, max_passes, max_time)
     run = _Run(problem, tol, max_passes, max_time, callback)
-    advice = advise(problem)
-    name, runner = _as_method(method, advice)
+    name, runner = _as_method(method, tol)
     chosen = _as_sampling(sampling, name, runner, problem)
     w, alpha = _start_point(problem, start)
     _drive(run, name, runner, chosen, np.random.default_rng(seed), w, alpha)
     proof = run.best.certificate()
     status = Status.CONVERGED if proof.relative_gap <= tol else run.status
     assert status is not None
-    return Result(proof.w, proof.intercept, proof.alpha, proof, status, name, run.trace, advice)
+    return Result(proof.w, proof.intercept, proof.alpha, proof, status, name, run.trace, problem)
 
 
 def _drive(
     run: _Run,
     name: str,
     method: Method,
-    sampling: Sampling,
+    sampling: Sampling | None,
     rng: np.random.Generator,
     w: FloatArray | None,
     alpha: FloatArray | None,
 ) -> None:
     """Run one method until the run has a status."""
+    state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=rng.spawn(1)[0])
+    ahead = _own_order(run, method, state)
+    if sampling is not None:
+        ahead = _drawn(run, method, state, sampling, rng)
+    label = getattr(method, "label", lambda state: name)
+    try:
+        if sampling is not None or w is not None or alpha is not None:
+            run.check(label(state), *method.iterate(state))
+        while run.status is None:
+            next(ahead)
+            run.check(label(state), *method.iterate(state))
+    except KeyboardInterrupt:
+        run.check(label(state), *method.iterate(state))
+        run.status = Status.INTERRUPTED
+
+
+def _drawn(
+    run: _Run, method: Method, state: Any, sampling: Sampling, rng: np.random.Generator
+) -> Iterator[None]:
+    """Advance by draws from the sampling; yield when it is time for a check."""
     side = coordinates(run.problem, method.side)
     cost = float(sampling.probabilities() @ side.counts)  # W, eqs. (10), (11)
     pass_steps = side.nnz / cost if cost > 0 else side.size
-    state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=rng.spawn(1)[0])
     method.advance(state, sampling.draw(rng, 0))  # compiles the kernel outside the clock
-    try:
-        run.check(name, *method.iterate(state))
-        while run.status is None:
-            draws = sampling.draw(rng, max(1, round(pass_steps * run.passes_ahead())))
-            for chunk in _chunks(draws, side.counts):
-                with run.clock():
-                    run.visited += method.advance(state, chunk)
-                if run.out_of_time():
-                    break
-            run.check(name, *method.iterate(state))
-    except KeyboardInterrupt:
-        run.check(name, *method.iterate(state))
-        run.status = Status.INTERRUPTED
+    while True:
+        draws = sampling.draw(rng, max(1, round(pass_steps * run.passes_ahead())))
+        for chunk in _chunks(draws, side.counts):
+            with run.clock():
+                run.visited += method.advance(state, chunk)
+            if run.out_of_time():
+                break
+        yield
+
+
+def _own_order(run: _Run, method: Method, state: Any) -> Iterator[None]:
+    """Advance a method that orders its own steps; yield when it is time for a check.
+
+    A certificate costs about as much as an epoch. Where the method can tell its gap along the
+    way, it is made only when the gap is about to be small enough, and now and then.
+    """
+    estimate = getattr(method, "gap_estimate", None)
+    before, rounds, due = np.inf, 0, 1 if run.callback is not None else FIRST_CHECK
+    while True:
+        with run.clock():
+            run.visited += method.advance(state, None)
+        rounds += 1
+        over = run.out_of_time() or run.passes >= run.max_passes
+        if estimate is not None and rounds < due and not over:
+            gap = run.problem.relative(estimate(state))
+            # The gap along an epoch is as old as the epoch: now it is a contraction smaller.
+            now, before = gap * (min(gap / before, 1.0) if before < np.inf else 1.0), gap
+            if not now <= run.tol:
+                continue
+        due = max(due, rounds + max(1, rounds // CHECKS_PER_DOUBLING))
+        yield
 
 
 @dataclass
@@ -243,10 +279,10 @@ def _chunks(draws: Draws, counts: Any) -> Iterator[Draws]:
 # At the door
 
 
-def _as_method(method: Any, advice: Advice) -> tuple[str, Method]:
+def _as_method(method: Any, tol: float) -> tuple[str, Method]:
     """The method's name and the method, ready to start."""
     if isinstance(method, str) and method == "auto":
-        method = "nsync" if advice.side == "primal" else "quartz"
+        return "auto", Auto(tol)
     if isinstance(method, str):
         if method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}.")
@@ -264,8 +300,15 @@ def _as_method(method: Any, advice: Advice) -> tuple[str, Method]:
     return names.get(type(method), type(method).__name__), method
 
 
-def _as_sampling(sampling: Any, name: str, method: Method, problem: Problem) -> Sampling:
+def _as_sampling(sampling: Any, name: str, method: Method, problem: Problem) -> Sampling | None:
     """The sampling asked for, or the method's default; refused if the method cannot use it."""
+    if not method.samplings:
+        if sampling is not None:
+            raise ValueError(
+                f"method {name!r} orders its own steps and takes no sampling, got {sampling!r}. "
+                "Leave sampling out."
+            )
+        return None
     if sampling is None:
         return default_sampling(method, problem)
     chosen = as_sampling(sampling, coordinates(problem, method.side))

@@ -19,20 +19,26 @@ from ..samplings import SAMPLINGS, Draws, Sampling
 ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importance"))
 
 
+# A kernel call visits about this many nonzeros (some 20 ms), so that Ctrl-C is heard soon.
+CHUNK = 2_000_000
+
+
 class Method(Protocol):
     """The protocol every method in ``METHODS`` follows.
 
     A method whose parameters ask for probabilities of its own also has ``plan(problem)``, which
-    gives the sampling it uses by default.
+    gives the sampling it uses by default. A method that can tell its gap along the way, for less
+    than a certificate, has ``gap_estimate(state)``; the loop then certifies only when it matters.
     """
 
     side: ClassVar[Side]  # whose coordinates it draws: features (primal) or examples (dual)
-    samplings: ClassVar[tuple[str, ...]]  # the samplings it can use, its default first
+    # The samplings it can use, its default first; none for a method that orders its own steps.
+    samplings: ClassVar[tuple[str, ...]]
 
     def start(
         self,
         problem: Problem,
-        sampling: Sampling,
+        sampling: Any,
         w: FloatArray | None = None,
         alpha: FloatArray | None = None,
         rng: Generator | None = None,
@@ -43,15 +49,18 @@ class Method(Protocol):
         """
         ...
 
-    def advance(self, state: Any, draws: Draws) -> float:
-        """Take the steps in ``draws``, in place; return the number of nonzeros visited."""
+    def advance(self, state: Any, draws: Any) -> float:
+        """Take the steps in ``draws``, in place; return the number of nonzeros visited.
+
+        A method that orders its own steps is given None and takes about one pass.
+        """
         ...
 
     def iterate(self, state: Any) -> tuple[FloatArray, FloatArray | None]:
         """The current w, and α where the method has a feasible one of its own."""
         ...
 
-    def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
+    def complexity(self, problem: Problem, sampling: Any) -> Complexity:
         """The K and W that theory states for this method."""
         ...
 
@@ -65,7 +74,7 @@ def default_sampling(method: Method, problem: Problem) -> Sampling:
     """The method's own plan where it has one, else its first sampling planned for its side."""
     plan = getattr(method, "plan", None)
     if plan is not None:
-        return plan(problem)  # type: ignore[no-any-return]
+        return plan(problem)
     return SAMPLINGS[method.samplings[0]].plan(coordinates(problem, method.side))
 
 

@@ -97,10 +97,7 @@ class Quartz:
         theta = float((sampling.probabilities() * rate).min())
         if self.averaging:
             rate = theta / sampling.probabilities()
-        if alpha is None:
-            alpha = _first_alpha(problem, w)
-        alpha = np.array(alpha, dtype=np.float64)
-        _into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
+        alpha = first_alpha(problem, w, alpha)
         shift = 0.0
         if problem.fit_intercept:
             shift = 1 / (problem.intercept_strength * problem.n)
@@ -144,8 +141,15 @@ class Quartz:
         return replace(stated, cost=2 * stated.cost) if self.averaging else stated
 
 
-def _first_alpha(problem: Problem, w: FloatArray | None) -> FloatArray:
-    """α at the margins of w; at zero, except for zero rows, whose optimal α_j is known."""
+def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None) -> FloatArray:
+    """α itself moved into its domain, or α at the margins of w, or zero.
+
+    At zero, the α_j of empty examples get their optimal value, which is known.
+    """
+    if alpha is not None:
+        alpha = np.array(alpha, dtype=np.float64)
+        _into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
+        return alpha
     if w is not None:
         z = problem.matrix.times(w)
         return problem.dual_point(z + problem.best_intercept(z))

@@ -1,0 +1,195 @@
+"""The default: start with what should be cheapest, watch it, and change horses if it is slow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from .._types import FloatArray, Side
+from ..complexity import Complexity, importance_complexity
+from ..problem import Problem
+from ..samplings import Draws, Sampling
+from .base import Method
+from .dual_cd import DualCD
+from .gram_newton import GramNewton
+from .newton import Newton, hessian_work
+from .newton_cg import NewtonCG
+from .primal_cd import PrimalCD
+
+# Nanoseconds per unit of work on a common machine. Only their ratios matter, and only roughly:
+# the observed contraction corrects a wrong first choice.
+VISIT_SPARSE = 6.0  # a nonzero in coordinate descent, its row met in random order
+VISIT_DENSE = 1.2
+VISIT_STREAMED = 1.2  # a nonzero in a product with the whole matrix
+EXAMPLE = 100.0  # the scalar work for one example: exponentials, the one-dimensional problem
+SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
+FLOP = 0.08  # a multiply-add in BLAS
+STEP = 60_000.0  # the fixed price of a Newton step
+
+NEWTON_STEPS = 6
+# An unknown number of epochs has to be assumed for coordinate descent before it has run.
+ASSUMED_EPOCHS = 12
+# Products with the data that truncated Newton is assumed to need.
+ASSUMED_PRODUCTS = 500
+# Epochs before the observed contraction is trusted.
+TRIAL_EPOCHS = 4
+
+
+@dataclass
+class State:
+    """Where the method stands."""
+
+    problem: Problem
+    rng: Generator
+    method: Method  # the one that runs now
+    name: str
+    inner: Any  # its state
+    gaps: list[float] = field(default_factory=list)  # its estimates so far
+    tried: set[str] = field(default_factory=set)
+    log: list[str] = field(default_factory=list)  # which method, and why
+
+
+class Auto:
+    """Choose among the engine's methods by predicted cost, and again by observed contraction.
+
+    Direct methods (``newton``, ``gram_newton``) are taken at once where their matrices are small;
+    otherwise coordinate descent starts on the side with the smaller T. When its observed
+    contraction predicts more work than the rescue would need, the rescue takes over from the
+    current iterate.
+
+    Parameters
+    ----------
+    tol : float
+        The relative gap the run aims at, to predict the work that is left.
+    """
+
+    side: ClassVar[Side] = "dual"
+    samplings: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, tol: float = 1e-6) -> None:
+        self.tol = tol
+
+    def start(
+        self,
+        problem: Problem,
+        sampling: Sampling | None = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> State:
+        """The cheapest method's state at the given point."""
+        rng = np.random.default_rng(0) if rng is None else rng
+        name, why = first_choice(problem)
+        method = _ENGINE[name]()
+        inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
+        return State(problem, rng, method, name, inner, log=[f"{name}: {why}"])
+
+    def advance(self, state: State, draws: Draws | None = None) -> float:
+        """One round of the current method, and a change of methods if it pays."""
+        work = state.method.advance(state.inner, None)
+        state.gaps.append(self.gap_estimate(state))
+        successor = self._successor(state)
+        if successor is not None:
+            _hand_over(state, *successor)
+        return work
+
+    def gap_estimate(self, state: State) -> float:
+        """The current method's estimate."""
+        return float(state.method.gap_estimate(state.inner))  # type: ignore[attr-defined]
+
+    def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
+        """The current method's iterate."""
+        return state.method.iterate(state.inner)
+
+    def label(self, state: State) -> str:
+        """The name of the current method, for the trace."""
+        return state.name
+
+    def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
+        """That of the method it would start with."""
+        return _ENGINE[first_choice(problem)[0]]().complexity(problem, None)
+
+    def _successor(self, state: State) -> tuple[str, str] | None:
+        """The method that should take over, and why; None to go on."""
+        if state.name not in ("dual_cd", "primal_cd") or len(state.gaps) < TRIAL_EPOCHS:
+            return None
+        p = state.problem
+        left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
+        ahead = left * epoch_cost(p, state.name)
+        rescue = min(rescues(p).items(), key=lambda item: item[1])
+        if ahead <= rescue[1]:
+            return None
+        return rescue[0], f"{state.name} would need about {left:.0f} more rounds"
+
+
+_ENGINE: dict[str, Any] = {
+    "dual_cd": DualCD,
+    "primal_cd": PrimalCD,
+    "newton": Newton,
+    "gram_newton": GramNewton,
+    "newton_cg": NewtonCG,
+}
+
+
+def first_choice(problem: Problem) -> tuple[str, str]:
+    """The method to start with, and why."""
+    direct, price = min(_direct(problem).items(), key=lambda item: item[1])
+    epoch = epoch_cost(problem, "dual_cd")
+    if price <= ASSUMED_EPOCHS * epoch:
+        small = "few features" if direct == "newton" else "few examples"
+        return direct, f"{small}: a matrix of that size costs less than a few epochs"
+    primal = importance_complexity(problem.features).total
+    dual = importance_complexity(problem.examples).total
+    if primal < dual:
+        return "primal_cd", f"T_P/T_D = {primal / dual:.2g}"
+    return "dual_cd", f"T_P/T_D = {primal / dual:.2g}"
+
+
+def rescues(problem: Problem) -> dict[str, float]:
+    """What can take over from coordinate descent, with its predicted nanoseconds."""
+    streamed = VISIT_STREAMED * problem.matrix.nnz + 0.1 * EXAMPLE * problem.n
+    return {**_direct(problem), "newton_cg": ASSUMED_PRODUCTS * streamed}
+
+
+def _direct(problem: Problem) -> dict[str, float]:
+    """Predicted nanoseconds of the methods that factor a matrix."""
+    n, d = float(problem.n), float(problem.d)
+    operation = SCATTERED if problem.matrix.is_sparse else FLOP
+    newton = hessian_work(problem) * operation + FLOP * d**3 / 3 + EXAMPLE * n + STEP
+    gram = n * problem.matrix.nnz / 2 * operation
+    if problem.matrix.is_sparse:
+        gram = float(problem.features.counts.astype(np.float64) @ problem.features.counts) / 2
+        gram = gram * SCATTERED + 10 * problem.matrix.nnz
+    steps = FLOP * n**3 / 3 + 4 * FLOP * n**2 + EXAMPLE * n + STEP
+    return {"newton": NEWTON_STEPS * newton, "gram_newton": gram + (NEWTON_STEPS + 1) * steps}
+
+
+def epoch_cost(problem: Problem, name: str) -> float:
+    """Predicted nanoseconds of one round of coordinate descent."""
+    visit = VISIT_SPARSE if problem.matrix.is_sparse else VISIT_DENSE
+    passes = 1 if name == "dual_cd" else 3
+    return passes * visit * problem.matrix.nnz + EXAMPLE * problem.n
+
+
+def epochs_left(gaps: list[float], target: float) -> float:
+    """Rounds until the gap is at the target, by the contraction of the last rounds."""
+    last, earlier = gaps[-1], gaps[-TRIAL_EPOCHS]
+    if last <= target:
+        return 0.0
+    if not last < earlier:
+        return math.inf
+    return math.log(last / target) / (math.log(earlier / last) / (TRIAL_EPOCHS - 1))
+
+
+def _hand_over(state: State, name: str, why: str) -> None:
+    """Let another method go on from the current iterate: nothing is thrown away."""
+    w, alpha = state.method.iterate(state.inner)
+    state.method = _ENGINE[name]()
+    state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
+    state.name = name
+    state.gaps = []
+    state.log.append(f"{name}: {why}")

@@ -1,0 +1,133 @@
+"""Dual coordinate descent as it is fast in practice: exact steps, reshuffled every epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from .._compile import kernel
+from .._types import FloatArray, IntArray, Side
+from ..complexity import Complexity, importance_complexity
+from ..losses import loss_dual_step, loss_fenchel_gap
+from ..problem import Problem
+from ..rows import row_add, row_dot
+from ..samplings import Draws, Sampling
+from .base import CHUNK
+from .quartz import first_alpha
+
+
+@dataclass
+class State:
+    """Where the method stands."""
+
+    problem: Problem
+    rng: Generator  # for the orders
+    norms: FloatArray  # ‖x_j‖², with the intercept's share
+    alpha: FloatArray  # dual iterate
+    w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
+    shift: float  # 1/(λ_b n) with a free intercept, else 0
+    bias: FloatArray  # the intercept's centre and Σ_j α_j
+    gap: float  # the gap as seen along the last epoch, each term before its step
+
+
+class DualCD:
+    r"""Dual coordinate descent with exact steps in a random order of the examples.
+
+    Algorithm
+    ---------
+    ::
+
+        w = (1/λn) X α
+        repeat
+            for j in a new random order of the examples:
+                Δ = argmax_h  −φ*_j(−(α_j + h)) − h⟨x_j, w⟩ − ‖x_j‖² h² / (2λn)
+                α_j += Δ,   w += (1/λn) Δ x_j
+
+    The one-dimensional problem is solved by the loss (a safeguarded Newton iteration in the
+    margin for the logistic loss). No theorem here covers the order; the bound of importance
+    sampling is stated as a guide. A free intercept is treated as in ``Quartz``.
+
+    References
+    ----------
+    .. [1] C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan. "A dual coordinate
+       descent method for large-scale linear SVM", ICML 2008.
+    .. [2] H.-F. Yu, F.-L. Huang, C.-J. Lin. "Dual coordinate descent methods for logistic
+       regression and maximum entropy models", Machine Learning 2011.
+    """
+
+    side: ClassVar[Side] = "dual"
+    samplings: ClassVar[tuple[str, ...]] = ()
+
+    def start(
+        self,
+        problem: Problem,
+        sampling: Sampling | None = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> State:
+        """The state at ``alpha``, at the dual point of ``w``, or at zero."""
+        alpha = first_alpha(problem, w, alpha)
+        w = problem.primal_point(alpha) if alpha.any() else np.zeros(problem.d)
+        bias, shift = np.zeros(2), 0.0
+        if problem.fit_intercept:
+            shift = 1 / (problem.intercept_strength * problem.n)
+            bias[1] = alpha.sum()
+            bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
+        side = problem.examples
+        return State(
+            problem, np.random.default_rng(0) if rng is None else rng,
+            side.squared_norms + side.constant, alpha, w, shift, bias, np.inf,
+        )  # fmt: skip
+
+    def advance(self, state: State, draws: Draws | None = None) -> float:
+        """One epoch."""
+        p = state.problem
+        order = state.rng.permutation(p.n)
+        gap = 0.0
+        for part in _pieces(order, p.examples.nnz):
+            gap += _epoch(
+                part, p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
+                state.norms, state.alpha, state.w, state.bias, state.shift,
+            )  # fmt: skip
+        state.gap = gap / p.n
+        state.bias[0] += state.shift * state.bias[1]
+        return float(p.examples.nnz)
+
+    def gap_estimate(self, state: State) -> float:
+        """The gap along the last epoch; from scratch it is usually smaller."""
+        return state.gap
+
+    def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
+        """The current w and α."""
+        # With a free intercept α is feasible only in the limit: let the certificate make one.
+        return state.w, None if state.problem.fit_intercept else state.alpha
+
+    def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
+        """K and W of importance sampling, as a guide."""
+        return importance_complexity(problem.examples)
+
+
+def _pieces(order: IntArray, nnz: int) -> list[IntArray]:
+    """The order in pieces of about CHUNK nonzeros, so that Ctrl-C is heard between them."""
+    return np.array_split(order, nnz // CHUNK + 1)
+
+
+@kernel
+def _epoch(order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+    gap = 0.0
+    for j in order:
+        if c[j] == 0.0:
+            continue
+        z = row_dot(examples, j, w) + bias[0] + shift * bias[1]
+        a = alpha[j] / c[j]
+        gap += c[j] * loss_fenchel_gap(loss, z, a, y[j])
+        delta = c[j] * loss_dual_step(loss, a, z, y[j], c[j] * norms[j] / lam_n)
+        if delta != 0.0:
+            alpha[j] += delta
+            bias[1] += delta
+            row_add(examples, j, delta / lam_n, w)
+    return gap

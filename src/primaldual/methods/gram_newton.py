@@ -1,0 +1,120 @@
+"""Newton's method for few examples: all work after one product happens on the Gram matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from .._types import FloatArray, Side
+from ..complexity import Complexity
+from ..losses import sum_fenchel_gaps
+from ..problem import Problem
+from ..samplings import Draws, Sampling
+from .newton import cholesky_solver, line_search, linearised_dual, slopes
+from .quartz import first_alpha
+
+
+@dataclass
+class State:
+    """Where the method stands."""
+
+    problem: Problem
+    gram: FloatArray  # X Xᵀ/(λn)
+    a: FloatArray  # the primal iterate as w = w(a)
+    intercept: float
+    z: FloatArray  # its margins, gram @ a + b
+    alpha: FloatArray  # the dual point of the last step
+    gap: float = np.inf  # of the last step's pair, without a certificate
+
+
+class GramNewton:
+    r"""Newton's method in the space of the examples, the twin of ``Newton``.
+
+    Algorithm
+    ---------
+    ::
+
+        K = X Xᵀ/(λn)
+        repeat
+            z = K a + b,   h_j = c_j φ''_j(z_j),   t = h ∘ z − c ∘ φ'(z)
+            solve  (I + √h K √h) β = √h ∘ (K t + b⁺)                    by Cholesky
+            α = t − √h ∘ β,   z⁺ = K α + b⁺,   with b⁺ from Σ_j α_j = 0
+            a += s (α − a),   s = 1 or from a line search on P
+
+    It is the same step as on the features, since every iterate has the form w = w(a); only the
+    linear algebra is done with n × n matrices. The data is read twice: for K, and for the final
+    w = w(a).
+
+    References
+    ----------
+    .. [1] O. Chapelle. "Training a support vector machine in the primal", Neural Computation 2007.
+    """
+
+    side: ClassVar[Side] = "dual"
+    samplings: ClassVar[tuple[str, ...]] = ()
+
+    def start(
+        self,
+        problem: Problem,
+        sampling: Sampling | None = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> State:
+        """The state at ``alpha``, at the dual point of ``w``, or at zero."""
+        lower = problem.matrix.gram_of_examples()
+        lower /= problem.lam * problem.n
+        gram = np.tril(lower) + np.tril(lower, -1).T
+        alpha = first_alpha(problem, w, alpha)
+        z = gram @ alpha
+        b = problem.best_intercept(z)
+        return State(problem, gram, alpha, b, z + b, alpha)
+
+    def advance(self, state: State, draws: Draws | None = None) -> float:
+        """One Newton step."""
+        p, K = state.problem, state.gram
+        first, second = slopes(p, state.z)
+        root = np.sqrt(second)
+        t = second * state.z - first
+        solve = cholesky_solver(root[:, None] * K * root, 1.0)
+        beta = solve(root * (K @ t))
+        following_b = 0.0
+        if p.fit_intercept:
+            back = solve(root)
+            weight = float(root @ back)
+            if weight > 0:
+                following_b = float(t.sum() - root @ beta) / weight
+                beta += following_b * back
+        alpha = t - root * beta
+        direction = alpha - state.a
+        moved = K @ direction
+        change = moved + (following_b - state.intercept)
+        # ‖w‖² and ⟨w, δ⟩ through the Gram matrix: λn ⟨w(a), w(a')⟩ = aᵀ K a'.
+        slope = float(first @ change) + float(state.a @ moved)
+        s = line_search(
+            p.loss, state.z, change, p.y, p.sample_weight, slope,
+            float(state.a @ moved), float(direction @ moved),
+        )  # fmt: skip
+        state.a = state.a + s * direction
+        state.intercept += s * (following_b - state.intercept)
+        state.z = state.z + s * change
+        state.alpha = np.empty(p.n)
+        linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
+        gaps = sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight)
+        state.gap = float(gaps) / p.n if s == 1.0 else np.inf
+        return float(p.n) ** 2 * (p.n / 6 + 2)
+
+    def gap_estimate(self, state: State) -> float:
+        """The gap of the last step's pair, as computed along the way."""
+        return state.gap
+
+    def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
+        """The current w and the dual point of the last step."""
+        return state.problem.primal_point(state.a), state.alpha
+
+    def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
+        """One step, at the cost of one factorisation: Newton's rate does not depend on K."""
+        return Complexity(1.0, problem.n**3 / 6, problem.matrix.nnz)

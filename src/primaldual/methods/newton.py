@@ -1,0 +1,250 @@
+"""Newton's method for few features: the Hessian is built, factored and used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from .._compile import kernel
+from .._types import FloatArray, IntArray, Side
+from ..complexity import Complexity
+from ..losses import (
+    loss_derivative,
+    loss_nearest_dual,
+    loss_second_derivative,
+    sum_fenchel_gaps,
+)
+from ..problem import Problem
+from ..samplings import Draws, Sampling
+
+# A first solve on a random sample of the examples costs little and lands near the optimum:
+# samples start at this many examples per feature and grow by this factor.
+SAMPLE_PER_FEATURE = 16
+SAMPLE_GROWTH = 8
+# On a sample of m examples, accuracy beyond the sample's own error d/m is wasted: stop when a step
+# promises less than this part of it.
+SAMPLE_ACCURACY = 0.3
+SAMPLE_STEPS = 12
+
+
+@dataclass
+class State:
+    """Where the method stands."""
+
+    problem: Problem
+    samples: list[IntArray]  # samples still to be solved before all examples are used
+    w: FloatArray  # primal iterate
+    intercept: float
+    z: FloatArray  # its margins
+    alpha: FloatArray | None = None  # the dual point of the last step, w = w(α) if it was full
+    gap: float = np.inf  # of the last step's pair, without a certificate
+    decrement: float = np.inf  # twice the decrease of P that the last quadratic model promised
+
+
+class Newton:
+    r"""Newton-Cholesky on the primal, with a dual point for free.
+
+    Algorithm
+    ---------
+    ::
+
+        repeat
+            z = X w + b,   h_j = c_j φ''_j(z_j)
+            solve  (XᵀDiag(h)X + λn I) δ = −n ∇P(w)                     by Cholesky
+            w += s δ,   s = 1 or from a line search on P(w + s δ)
+            α_j = −c_j (φ'_j(z_j) + φ''_j(z_j) ⟨x_j, δ⟩)               so that w + δ = w(α)
+
+    The linearised dual point makes the duality gap of a full step as small as the error of the
+    quadratic model: it converges quadratically, like w. With many examples per feature the first
+    steps are made on growing random samples of the examples.
+
+    References
+    ----------
+    .. [1] S. Boyd, L. Vandenberghe. "Convex Optimization", Cambridge 2004, section 9.5.
+    """
+
+    side: ClassVar[Side] = "primal"
+    samplings: ClassVar[tuple[str, ...]] = ()
+
+    def start(
+        self,
+        problem: Problem,
+        sampling: Sampling | None = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> State:
+        """The state at ``w``, at w(α), or at zero."""
+        samples: list[IntArray] = []
+        if w is not None:
+            w = np.array(w)
+        elif alpha is not None:
+            w = problem.primal_point(alpha)
+        else:
+            samples = _samples(problem, np.random.default_rng(0) if rng is None else rng)
+            w = np.zeros(problem.d)
+        return _state(problem, samples, w)
+
+    def advance(self, state: State, draws: Draws | None = None) -> float:
+        """One Newton step; the first time, after the steps on samples that pay."""
+        work = 0.0
+        for sample in state.samples:
+            part = _state(state.problem.take(sample), [], state.w)
+            for _ in range(SAMPLE_STEPS):
+                work += _step(part)
+                if part.decrement <= SAMPLE_ACCURACY * part.problem.d / part.problem.n:
+                    break
+            state.w = part.w
+        if state.samples:
+            state.samples = []
+            at = _state(state.problem, [], state.w)
+            state.intercept, state.z = at.intercept, at.z
+        return work + _step(state)
+
+    def gap_estimate(self, state: State) -> float:
+        """The gap of the last step's pair, as computed along the way."""
+        return state.gap
+
+    def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
+        """The current w and the dual point of the last step."""
+        return state.w, state.alpha
+
+    def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
+        """One step, at the cost of one Hessian: Newton's rate does not depend on K."""
+        return Complexity(1.0, hessian_work(problem), problem.matrix.nnz)
+
+
+def hessian_work(problem: Problem) -> float:
+    """The multiply-adds of XᵀDiag(h)X."""
+    if problem.matrix.is_sparse:
+        counts = problem.examples.counts.astype(np.float64)
+        return float(counts @ (counts + 1)) / 2
+    return problem.n * problem.d * (problem.d + 1) / 2
+
+
+def _state(problem: Problem, samples: list[IntArray], w: FloatArray) -> State:
+    z = problem.matrix.times(w) if w.any() else np.zeros(problem.n)
+    intercept = problem.best_intercept(z)
+    return State(problem, samples, w, intercept, z + intercept)
+
+
+def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
+    """Growing random samples, where there are many more examples than features."""
+    sizes = []
+    size = SAMPLE_PER_FEATURE * max(problem.d, 8)
+    while size * SAMPLE_GROWTH <= 2 * problem.n:
+        sizes.append(size)
+        size *= SAMPLE_GROWTH
+    if not sizes:
+        return []
+    order = rng.choice(problem.n, size=sizes[-1], replace=False, shuffle=True)
+    return [np.sort(order[:size]) for size in sizes]
+
+
+def _step(state: State) -> float:
+    """One Newton step; return the multiply-adds it took."""
+    p, lam_n = state.problem, state.problem.lam * state.problem.n
+    first, second = slopes(p, state.z)
+    gradient = p.matrix.transposed_times(first) + lam_n * state.w
+    solve = cholesky_solver(p.matrix.gram_of_features(second), lam_n)
+    delta, delta_b = solve(-gradient), 0.0
+    if p.fit_intercept:
+        column = p.matrix.transposed_times(second)
+        back = solve(column)
+        pivot = float(second.sum()) - float(column @ back)
+        if pivot > 0:
+            delta_b = -(float(first.sum()) + float(column @ delta)) / pivot
+            delta -= delta_b * back
+    change = p.matrix.times(delta)
+    change += delta_b
+    slope = float(gradient @ delta) + float(first.sum()) * delta_b
+    s = line_search(
+        p.loss, state.z, change, p.y, p.sample_weight, slope,
+        lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
+    )  # fmt: skip
+    state.decrement = -slope / p.n
+    state.w = state.w + s * delta
+    state.intercept += s * delta_b
+    state.z = state.z + s * change
+    state.alpha = np.empty(p.n)
+    linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
+    gaps = sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight)
+    state.gap = float(gaps) / p.n if s == 1.0 else np.inf
+    return 3.0 * p.matrix.nnz + hessian_work(p)
+
+
+def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
+    first, second = np.empty(problem.n), np.empty(problem.n)
+    _slopes(problem.loss, z, problem.y, problem.sample_weight, first, second)
+    return first, second
+
+
+@kernel
+def _slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
+    for j in range(z.size):
+        first[j] = c[j] * loss_derivative(loss, z[j], y[j])
+        second[j] = c[j] * loss_second_derivative(loss, z[j], y[j])
+
+
+def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray], FloatArray]:
+    """Solve (hessian + ridge I) δ = right by Cholesky, in units that make the diagonal 1."""
+    diagonal = np.einsum("ii->i", hessian)
+    diagonal += ridge
+    scale = 1.0 / np.sqrt(diagonal)
+    scaled = hessian * scale
+    scaled *= scale[:, None]
+    more = 0.0
+    while True:
+        # LAPACK's Fortran order makes the lower triangle the upper one of the transpose.
+        factor, failed = dpotrf(scaled.T, lower=0)
+        if not failed:
+            break
+        more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
+        np.einsum("ii->i", scaled)[:] += more
+
+    def solve(right: FloatArray) -> FloatArray:
+        return np.asarray(scale * dpotrs(factor, scale * right, lower=0)[0])
+
+    return solve
+
+
+@kernel
+def line_search(loss, z, change, y, c, at_zero, along, square):  # type: ignore[no-untyped-def]
+    """s > 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
+
+    ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
+    step is taken if it halves the slope; otherwise Newton's method on the slope, in a bracket.
+    """
+    low, high, s = 0.0, np.inf, 1.0
+    for _ in range(40):
+        slope, curvature = along + s * square, square
+        for j in range(z.size):
+            at = z[j] + s * change[j]
+            slope += c[j] * loss_derivative(loss, at, y[j]) * change[j]
+            curvature += c[j] * loss_second_derivative(loss, at, y[j]) * change[j] * change[j]
+        if abs(slope) <= 0.5 * abs(at_zero):
+            return s
+        if slope > 0:
+            high = s
+        else:
+            low = s
+        s -= slope / curvature
+        if not (low < s < high):
+            s = 0.5 * (low + high) if high < np.inf else 2.0 * low
+    return s
+
+
+@kernel
+def linearised_dual(loss, y, c, first, second, change, alpha):  # type: ignore[no-untyped-def]
+    """α_j = −(c_j φ'_j + c_j φ''_j ⟨x_j, δ⟩), moved into its domain."""
+    for j in range(alpha.size):
+        alpha[j] = 0.0
+        if c[j] > 0.0:
+            a = -(first[j] + second[j] * change[j]) / c[j]
+            alpha[j] = c[j] * loss_nearest_dual(loss, a, y[j])
