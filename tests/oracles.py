@@ -1,7 +1,7 @@
 """Slow, obviously right versions of what the library computes, and reference values.
 
-The reference instance has d = 4 features, n = 6 examples and λ = 0.1. Its optima were computed in
-high precision, without this library.
+The reference instance has d = 4 features, n = 6 examples and λ = 0.1; the gradient at its optima is
+zero to 12 decimals.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import pickle
 from dataclasses import dataclass
@@ -320,12 +321,15 @@ def test_dual_steps_from_the_edge_stay_in_the_domain(name, kappa):
     loss = CASES[name]
     low, high = DOMAINS[name]
     edges = [b for b in (low, high) if math.isfinite(b)]
-    inner = [1e-300, 1e-16, 0.3, 1.0 - 1e-16, 1.0]
-    for y in labels(name):
-        for b in edges + [b for b in inner if low <= b <= high]:
-            a = sign(name, y) * b
-            for z in points(name, y, np.array([-1e4, -30.0, -1.0, 0.0, 0.5, 30.0, 1e4])):
-                change = loss.dual_step(a, z, y, kappa)
+    inner = [b for b in (1e-300, 1e-16, 0.3, 1.0 - 1e-16, 1.0) if low <= b <= high]
+    grid = np.array([-1e4, -30.0, -1.0, 0.0, 0.5, 30.0, 1e4])
+    for y, b in itertools.product(labels(name), edges + inner):
+        a = sign(name, y) * b
+        for z in points(name, y, grid).tolist():
+            for change in (
+                loss.dual_step(a, z, y, kappa),
+                generic_dual_step(loss, a, z, y, kappa),
+            ):
                 assert math.isfinite(loss.conjugate(a + change, y))
                 # zeta carries the rounding errors of z and, amplified by κ, of a.
                 zeta = z + kappa * change

@@ -18,7 +18,14 @@ import numba
 from numba.extending import register_jitable
 
 # Files whose functions are compiled into the kernels of other files.
-_SHARED = ("_compile.py", "losses.py", "rows.py")
+_SHARED = (
+    "_compile.py",
+    "losses.py",
+    "rows.py",
+    "methods/_lazy.py",
+    "methods/approx.py",
+    "methods/sag.py",
+)
 
 
 def cache_folder() -> Path:
@@ -29,7 +36,7 @@ def cache_folder() -> Path:
     """
     digest = hashlib.sha256()
     for name in _SHARED:
-        digest.update(Path(__file__).with_name(name).read_bytes())
+        digest.update((Path(__file__).parent / name).read_bytes())
     base = os.environ.get("PRIMALDUAL_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     if not base:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

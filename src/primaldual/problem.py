@@ -195,15 +195,22 @@ class Problem:
 
     def take(self, examples: IntArray) -> Problem:
         """The problem on some of the examples, with the same λ; the weights' mean becomes 1."""
-        part = Problem.__new__(Problem)
-        part.loss, part.lam, part.fit_intercept = self.loss, self.lam, self.fit_intercept
-        part.matrix = self.matrix.take(examples)
-        part.n, part.d = part.matrix.shape
-        part.classes, part.is_weighted = self.classes, self.is_weighted
-        part.y = _frozen(self.y[examples])
         weights = self.sample_weight[examples]
-        part.sample_weight = _frozen(weights * (part.n / weights.sum()))
-        return part
+        weights *= len(weights) / weights.sum()
+        return self._with(self.matrix.take(examples), self.y[examples], weights)
+
+    def densified(self) -> Problem:
+        """The same problem with its data stored as dense rows."""
+        return self._with(self.matrix.densified(), self.y, self.sample_weight)
+
+    def _with(self, matrix: Matrix, y: FloatArray, weights: FloatArray) -> Problem:
+        """The same loss and λ on other data that is known to be sound."""
+        made = Problem.__new__(Problem)
+        made.loss, made.lam, made.fit_intercept = self.loss, self.lam, self.fit_intercept
+        made.classes, made.is_weighted = self.classes, self.is_weighted
+        made.matrix, made.y, made.sample_weight = matrix, _frozen(y), _frozen(weights)
+        made.n, made.d = matrix.shape
+        return made
 
     def margins(self, w: FloatArray, intercept: float = 0.0) -> FloatArray:
         """z_j = ⟨x_j, w⟩ + b."""
@@ -235,7 +242,7 @@ class Problem:
         w = _vector(w, self.d, "w")
         z = self.matrix.times(w)
         b = self.best_intercept(z) if intercept is None else float(intercept)
-        return self._primal_value(w, z + b if b else z)
+        return self.primal_value(w, z + b if b else z)
 
     def dual(self, alpha: Any) -> float:
         """D(α), eq. (3); −inf where α is not feasible."""
@@ -269,7 +276,7 @@ class Problem:
         b = self.best_intercept(z) if intercept is None else float(intercept)
         if b:
             z += b
-        primal = self._primal_value(w, z)
+        primal = self.primal_value(w, z)
         if given:
             bracket = float(
                 sum_fenchel_gaps(self.loss, z, alpha, self.y, self.sample_weight) / self.n
@@ -285,9 +292,11 @@ class Problem:
             gap += abs(b * float(alpha.sum())) / self.n
         if not np.isfinite(primal):
             gap = np.inf
-        return Certificate(primal, primal - gap, gap, self.relative(gap), w, alpha, b)
+        dual = primal - gap if gap < np.inf else -np.inf
+        return Certificate(primal, dual, gap, self.relative(gap), w, alpha, b)
 
-    def _primal_value(self, w: FloatArray, z: FloatArray) -> float:
+    def primal_value(self, w: FloatArray, z: FloatArray) -> float:
+        """P(w) where the margins z, intercept included, are known."""
         total = float(sum_values(self.loss, z, self.y, self.sample_weight))
         return total / self.n + 0.5 * self.lam * float(w @ w)
 
@@ -323,12 +332,13 @@ def _best_intercept(loss, scores, y, c, b):  # type: ignore[no-untyped-def]
         else:
             low = b
         following = b - slope / curvature if curvature > 0 else np.nan
-        if not (low < following < high):
-            if np.isfinite(low) and np.isfinite(high):
+        if low > -np.inf and high < np.inf:
+            if not (low < following < high):
                 following = 0.5 * (low + high)
-            else:
-                following = b - reach if slope > 0 else b + reach
-                reach *= 4.0
+        elif not abs(following - b) <= reach:
+            # On the losses' flat sides Newton's step is far too long: go by leaps instead.
+            following = b - reach if slope > 0 else b + reach
+            reach *= 4.0
         if abs(following - b) <= 1e-16 * abs(b) or following == b:
             return b
         b = following
@@ -348,7 +358,7 @@ def _frozen(array: Any) -> FloatArray:
 
 def _positive(lam: Any) -> float:
     try:
-        value = float(lam)
+        value = float("no number" if isinstance(lam, str) else lam)
     except (TypeError, ValueError):
         raise TypeError(f"lam must be a positive number, got {lam!r}.") from None
     if not (0 < value < np.inf):
@@ -418,7 +428,13 @@ def _targets(
             )
         return None, array.astype(np.float64)
     seen = array if weights is None else array[weights > 0]
-    classes = np.unique(seen)
+    try:
+        classes = np.unique(seen)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in seen.tolist()})
+        raise ValueError(
+            f"y must hold labels of one kind, got a mixture of {', '.join(kinds)}."
+        ) from None
     if len(classes) != 2:
         what = "one class" if len(classes) == 1 else f"{len(classes)} classes"
         advice = (

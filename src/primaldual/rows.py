@@ -36,20 +36,20 @@ class SparseRows(NamedTuple):
         """⟨row_i, vector⟩."""
         total = 0.0
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            total += self.values[k] * vector[np.uint64(self.indices[k])]
+            total += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
         return total
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i."""
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            out[np.uint64(self.indices[k])] += scale * self.values[k]
+            out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
         total = 0.0
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             j = np.uint64(self.indices[k])
-            total += c[j] * loss_derivative(loss, z[j], y[j]) * self.values[k]
+            total += c[j] * loss_derivative(loss, z[j], y[j]) * np.float64(self.values[k])
         return total
 
     def model_slope(self, i: int, model: FloatArray) -> tuple[float, float]:
@@ -65,7 +65,7 @@ class SparseRows(NamedTuple):
         """model[j, 0] += scale · model[j, 1] · row_i[j]."""
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             j = np.uint64(self.indices[k])
-            model[j, 0] += scale * model[j, 1] * self.values[k]
+            model[j, 0] += scale * model[j, 1] * np.float64(self.values[k])
 
 
 class DenseRows(NamedTuple):
@@ -77,19 +77,19 @@ class DenseRows(NamedTuple):
         """⟨row_i, vector⟩."""
         total = 0.0
         for j in range(np.uint64(self.values.shape[1])):
-            total += self.values[i, j] * vector[j]
+            total += np.float64(self.values[i, j]) * vector[j]
         return total
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i."""
         for j in range(np.uint64(self.values.shape[1])):
-            out[j] += scale * self.values[i, j]
+            out[j] += scale * np.float64(self.values[i, j])
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
         total = 0.0
         for j in range(np.uint64(self.values.shape[1])):
-            x = self.values[i, j]
+            x = np.float64(self.values[i, j])
             if x != 0.0:
                 total += c[j] * loss_derivative(loss, z[j], y[j]) * x
         return total
@@ -106,7 +106,7 @@ class DenseRows(NamedTuple):
     def model_add(self, i: int, scale: float, model: FloatArray) -> None:
         """model[j, 0] += scale · model[j, 1] · row_i[j]."""
         for j in range(np.uint64(self.values.shape[1])):
-            model[j, 0] += scale * model[j, 1] * self.values[i, j]
+            model[j, 0] += scale * model[j, 1] * np.float64(self.values[i, j])
 
 
 Rows = SparseRows | DenseRows
@@ -273,23 +273,28 @@ class Matrix:
         """Xᵀ α, accumulated in float64."""
         return self._product("feature", alpha)
 
+    def densified(self) -> Matrix:
+        """The same matrix stored as dense rows."""
+        if not self.is_sparse:
+            return self
+        rows = self.sparse_rows(self._by)
+        width = self.shape[1] if self._by == "example" else self.shape[0]
+        values = np.zeros((len(rows.indptr) - 1, width))
+        _fill_dense(rows, values)
+        return _matrix(DenseRows(_frozen(values)), self._by, self.shape)
+
     def take(self, examples: IntArray) -> Matrix:
         """The matrix of some of the examples, as a copy."""
-        part = Matrix.__new__(Matrix)
-        part.shape = (len(examples), self.shape[1])
-        part._by = "example"
-        rows = self._major
-        if isinstance(rows, DenseRows):
-            values = rows.values if self._by == "example" else rows.values.T
-            part._major = DenseRows(_frozen(np.ascontiguousarray(values[examples])))
-            return part
+        shape = (len(examples), self.shape[1])
+        if isinstance(self._major, DenseRows):
+            whole = self._major.values if self._by == "example" else self._major.values.T
+            return _matrix(DenseRows(_frozen(_plain(whole[examples]))), "example", shape)
         rows = self.sparse_rows("example")
         indptr = np.concatenate([[0], np.cumsum(np.diff(rows.indptr)[examples])])
         indices = np.empty(indptr[-1], dtype=rows.indices.dtype)
         values = np.empty(indptr[-1], dtype=rows.values.dtype)
         _copy_rows(rows, examples, indices, values)
-        part._major = _sparse_rows(indptr, indices, values)
-        return part
+        return _matrix(_sparse_rows(indptr, indices, values), "example", shape)
 
     def gram_of_features(self, h: FloatArray) -> FloatArray:
         """Xᵀ Diag(h) X for h ≥ 0, the lower triangle of which is filled."""
@@ -318,6 +323,20 @@ class Matrix:
         out = np.zeros(size)
         (_gather if along else _scatter)(rows, vector, out)
         return out
+
+
+def _matrix(rows: Rows, by: str, shape: tuple[int, int]) -> Matrix:
+    """A matrix of rows that are known to be sound."""
+    made = Matrix.__new__(Matrix)
+    made._major, made._by, made.shape = rows, by, shape
+    return made
+
+
+@kernel
+def _fill_dense(rows, values):  # type: ignore[no-untyped-def]
+    for i in range(values.shape[0]):
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            values[i, rows.indices[k]] = rows.values[k]
 
 
 def _dense_product(values: FloatArray, vector: FloatArray, along: bool) -> FloatArray:
@@ -505,6 +524,10 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
         raise ValueError(f"X must have two dimensions (examples, features), got shape {X.shape}.")
     _require_entries(X.shape)
     by = "feature" if X.format == "csc" else "example"
+    if X.format == "coo":
+        for indices, size in zip(X.coords, X.shape, strict=True):
+            if indices.size and (indices.min() < 0 or indices.max() >= size):
+                raise ValueError(_BROKEN_MATRIX)
     if X.format not in ("csr", "csc"):
         X = X.tocsr()
     data = real_values(X.data, "X")
@@ -518,10 +541,7 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
     rows = _sparse_rows(indptr, _plain(indices), _plain(data))
     verdict = _inspect(rows, length, width)
     if verdict == _BROKEN:
-        raise ValueError(
-            "X is not a valid sparse matrix: an index lies outside the matrix or the row pointers "
-            "do not increase. Check it with X.check_format(), and build it again from its entries."
-        )
+        raise ValueError(_BROKEN_MATRIX)
     if verdict == _NOT_CANONICAL:
         kind = sparse.csr_array if by == "example" else sparse.csc_array
         copy = kind((data, indices, indptr), shape=X.shape, copy=True)
@@ -534,6 +554,10 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
     return rows, by
 
 
+_BROKEN_MATRIX = (
+    "X is not a valid sparse matrix: an index lies outside the matrix or the row pointers "
+    "do not increase. Build it again from its entries."
+)
 _CANONICAL, _NOT_CANONICAL, _BROKEN = 0, 1, 2
 
 

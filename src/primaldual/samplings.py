@@ -235,7 +235,9 @@ class Independent:
     def __post_init__(self) -> None:
         p = np.asarray(self.p, dtype=np.float64)
         if p.ndim != 1 or not len(p) or not ((p > 0) & (p <= 1)).all():
-            raise ValueError("p must hold one probability in (0, 1] per coordinate.")
+            raise ValueError(
+                f"p must hold one probability in (0, 1] per coordinate, got {_described(p)}."
+            )
         object.__setattr__(self, "p", p)
 
     @property
@@ -310,10 +312,16 @@ class Bucket:
                 f"{p.shape} and {bucket_of.shape}."
             )
         if bucket_of.min() < 0 or len(np.unique(bucket_of)) != bucket_of.max() + 1:
-            raise ValueError("bucket_of must number the buckets 0, 1, … without leaving one empty.")
+            raise ValueError(
+                "bucket_of must number the buckets 0, 1, … without leaving one empty, "
+                f"got the numbers {np.unique(bucket_of)[:8]}."
+            )
         sums = np.bincount(bucket_of, weights=p)
         if not (p > 0).all() or not np.allclose(sums, 1.0, atol=1e-9):
-            raise ValueError("p must be positive and sum to 1 in every bucket.")
+            raise ValueError(
+                f"p must be positive and sum to 1 in every bucket, got {_described(p)} "
+                f"and sums from {sums.min():g} to {sums.max():g}."
+            )
         object.__setattr__(self, "p", p)
         object.__setattr__(self, "bucket_of", bucket_of)
 
@@ -569,6 +577,8 @@ def spectral_spread(side: Coordinates) -> float:
     exactly; on large ones the converged Lanczos estimate is raised by 1 %.
     """
     norms = _serial_eso(side)
+    if not norms.any():
+        return 1.0
     scale = np.divide(1.0, np.sqrt(norms), out=np.zeros(side.size), where=norms > 0)
     weights = _column_weights(side)
     times, transposed_times = side.matrix.times, side.matrix.transposed_times
@@ -657,7 +667,9 @@ def _bernoulli_hits(rng: Generator, p: float, trials: int) -> IntArray:
     last = -1
     while last < trials:
         expected = (trials - last) * p
+        # Gaps beyond the end are cut, so that their sum cannot overflow.
         gaps = rng.geometric(p, size=int(expected + 4 * math.sqrt(expected) + 8))
+        gaps = np.minimum(gaps, trials + 1)
         found = last + np.cumsum(gaps)
         hits.append(found)
         last = int(found[-1])
@@ -725,8 +737,17 @@ def _require_tau(tau: int, most: int, what: str) -> None:
         raise ValueError(f"tau must be between 1 and {what} ({most}), got {tau}.")
 
 
+def _described(p: FloatArray) -> str:
+    if not p.size:
+        return "no values"
+    return f"shape {p.shape} and values from {p.min():g} to {p.max():g}"
+
+
 def _distribution(p: Any) -> FloatArray:
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1 or not len(p) or not (p > 0).all() or not math.isclose(p.sum(), 1, rel_tol=1e-9):
-        raise ValueError("p must hold one positive probability per coordinate, with sum 1.")
+        raise ValueError(
+            "p must hold one positive probability per coordinate, with sum 1, "
+            f"got {_described(p)} with sum {p.sum():g}."
+        )
     return p

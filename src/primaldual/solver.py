@@ -27,6 +27,9 @@ FIRST_CHECK = 16
 # A check comes after every pass at first, later after every twentieth part of what was done.
 CHECKS_PER_DOUBLING = 20
 
+# So many checks without a fall of the gap by 1 % mean that it will not fall any more.
+STALL_CHECKS = 12
+
 Callback = Callable[[Progress], Any]
 
 
@@ -101,9 +104,11 @@ def _drive(
     alpha: FloatArray | None,
 ) -> None:
     """Run one method until the run has a status."""
-    state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=rng.spawn(1)[0])
-    ahead = _own_order(run, method, state)
-    if sampling is not None:
+    with run.clock():
+        state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=rng.spawn(1)[0])
+    if sampling is None:
+        ahead = _own_order(run, method, state)
+    else:
         ahead = _drawn(run, method, state, sampling, rng)
     label = getattr(method, "label", lambda state: name)
     try:
@@ -151,7 +156,7 @@ def _own_order(run: _Run, method: Method, state: Any) -> Iterator[None]:
         if estimate is not None and rounds < due and not over:
             gap = run.problem.relative(estimate(state))
             # The gap along an epoch is as old as the epoch: now it is a contraction smaller.
-            now, before = gap * (min(gap / before, 1.0) if before < np.inf else 1.0), gap
+            now, before = gap * (min(gap / before, 1.0) if 0 < before < np.inf else 1.0), gap
             if not now <= run.tol:
                 continue
         due = max(due, rounds + max(1, rounds // CHECKS_PER_DOUBLING))
@@ -196,6 +201,13 @@ class _Run:
         """Whether max_time is over."""
         return self.max_time is not None and time.perf_counter() - self.began > self.max_time
 
+    def _stalled(self, name: str) -> bool:
+        """Whether one of the engine's methods has long not brought the gap down."""
+        if name not in METHODS or METHODS[name].samplings or len(self.trace) <= STALL_CHECKS:
+            return False
+        earlier = self.trace.entries[-1 - STALL_CHECKS]
+        return earlier.method == name and self.best.relative_gap > 0.99 * earlier.relative_gap
+
     def check(self, name: str, w: FloatArray, alpha: FloatArray | None) -> None:
         """Certify an iterate, record it, tell the callback, and decide whether to stop."""
         seen = self.best.look(w, alpha)
@@ -210,6 +222,8 @@ class _Run:
             self.status = Status.CONVERGED
         elif stop:
             self.status = Status.STOPPED
+        elif self._stalled(name):
+            self.status = Status.STALLED
         elif self.out_of_time():
             self.status = Status.MAX_TIME
         elif self.passes >= self.max_passes:

@@ -30,6 +30,10 @@ SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.08  # a multiply-add in BLAS
 STEP = 60_000.0  # the fixed price of a Newton step
 
+# Sparse data with more than this share of nonzeros is copied into dense rows, if not too large.
+DENSE_SHARE = 0.25
+DENSE_PLACES = 50_000_000
+
 NEWTON_STEPS = 6
 # An unknown number of epochs has to be assumed for coordinate descent before it has run.
 ASSUMED_EPOCHS = 12
@@ -83,6 +87,8 @@ class Auto:
     ) -> State:
         """The cheapest method's state at the given point."""
         rng = np.random.default_rng(0) if rng is None else rng
+        if dense_pays(problem):
+            problem = problem.densified()
         name, why = first_choice(problem)
         method = _ENGINE[name]()
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
@@ -133,6 +139,13 @@ _ENGINE: dict[str, Any] = {
     "gram_newton": GramNewton,
     "newton_cg": NewtonCG,
 }
+
+
+def dense_pays(problem: Problem) -> bool:
+    """Whether sparse data is so full that dense rows are faster and not much larger."""
+    places = problem.n * problem.d
+    full = problem.matrix.is_sparse and problem.matrix.nnz > DENSE_SHARE * places
+    return full and places <= DENSE_PLACES
 
 
 def first_choice(problem: Problem) -> tuple[str, str]:

@@ -18,6 +18,10 @@ from ..samplings import Draws, Sampling
 from .base import CHUNK
 from .quartz import first_alpha
 
+# A problem with fewer nonzeros than this gets several epochs in one call, but not too many.
+SMALL = 20_000
+MOST_EPOCHS = 8
+
 
 @dataclass
 class State:
@@ -25,6 +29,7 @@ class State:
 
     problem: Problem
     rng: Generator  # for the orders
+    order: IntArray  # of the examples, reshuffled in every epoch
     norms: FloatArray  # ‖x_j‖², with the intercept's share
     alpha: FloatArray  # dual iterate
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
@@ -79,23 +84,28 @@ class DualCD:
             bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
         side = problem.examples
         return State(
-            problem, np.random.default_rng(0) if rng is None else rng,
+            problem, np.random.default_rng(0) if rng is None else rng, np.arange(problem.n),
             side.squared_norms + side.constant, alpha, w, shift, bias, np.inf,
         )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One epoch."""
-        p = state.problem
-        order = state.rng.permutation(p.n)
-        gap = 0.0
-        for part in _pieces(order, p.examples.nnz):
-            gap += _epoch(
-                part, p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
-                state.norms, state.alpha, state.w, state.bias, state.shift,
-            )  # fmt: skip
-        state.gap = gap / p.n
+        p, nnz = state.problem, state.problem.matrix.nnz
+        data = (
+            p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
+            state.norms, state.alpha, state.w, state.bias, state.shift,
+        )  # fmt: skip
+        seed = state.rng.integers(1, 2**63)
+        epochs = min(1 + SMALL // (nnz + 16 * p.n), MOST_EPOCHS)
+        if epochs > 1:
+            state.gap = _epochs(epochs, seed, state.order, *data) / p.n
+            return float(epochs * nnz)
+        _shuffle(seed, state.order)
+        # In pieces of about CHUNK nonzeros, so that Ctrl-C is heard between them.
+        parts = np.array_split(state.order, nnz // CHUNK + 1) if nnz > CHUNK else [state.order]
+        state.gap = sum(_visit(part, *data) for part in parts) / p.n
         state.bias[0] += state.shift * state.bias[1]
-        return float(p.examples.nnz)
+        return float(nnz)
 
     def gap_estimate(self, state: State) -> float:
         """The gap along the last epoch; from scratch it is usually smaller."""
@@ -111,13 +121,33 @@ class DualCD:
         return importance_complexity(problem.examples)
 
 
-def _pieces(order: IntArray, nnz: int) -> list[IntArray]:
-    """The order in pieces of about CHUNK nonzeros, so that Ctrl-C is heard between them."""
-    return np.array_split(order, nnz // CHUNK + 1)
+@kernel
+def _epochs(epochs, seed, order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+    """Several epochs of a small problem, so that calling costs less than working."""
+    gap = np.inf
+    for _ in range(epochs):
+        seed = _shuffle(seed, order)
+        gap = _visit(order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
+        bias[0] += shift * bias[1]
+    return gap
 
 
 @kernel
-def _epoch(order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+def _shuffle(seed, order):  # type: ignore[no-untyped-def]
+    """A Fisher-Yates shuffle by Marsaglia's xorshift64; return the generator's new state."""
+    state = np.uint64(seed)
+    for last in range(order.size - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        other = np.int64(state % np.uint64(last + 1))
+        order[last], order[other] = order[other], order[last]
+    return np.int64(state >> np.uint64(1)) | 1
+
+
+@kernel
+def _visit(order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+    """One exact step for every example in ``order``; the sum of their gaps before the steps."""
     gap = 0.0
     for j in order:
         if c[j] == 0.0:

@@ -13,8 +13,11 @@ from ..complexity import Complexity
 from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
-from .newton import cholesky_solver, line_search, linearised_dual, slopes
-from .quartz import first_alpha
+from .newton import cholesky_solver, line_search, slopes
+from .quartz import first_alpha, into_domain
+
+# A curvature below this part of the largest one counts as none.
+FLAT = 1e-14
 
 
 @dataclass
@@ -39,9 +42,9 @@ class GramNewton:
 
         K = X Xᵀ/(λn)
         repeat
-            z = K a + b,   h_j = c_j φ''_j(z_j),   t = h ∘ z − c ∘ φ'(z)
-            solve  (I + √h K √h) β = √h ∘ (K t + b⁺)                    by Cholesky
-            α = t − √h ∘ β,   z⁺ = K α + b⁺,   with b⁺ from Σ_j α_j = 0
+            z = K a + b,   h_j = c_j φ''_j(z_j)
+            solve  α_j + h_j ((K α)_j + b⁺) = h_j z_j − c_j φ'_j(z_j)    by Cholesky
+            with b⁺ from Σ_j α_j = 0
             a += s (α − a),   s = 1 or from a line search on P
 
     It is the same step as on the features, since every iterate has the form w = w(a); only the
@@ -77,33 +80,22 @@ class GramNewton:
         """One Newton step."""
         p, K = state.problem, state.gram
         first, second = slopes(p, state.z)
-        root = np.sqrt(second)
-        t = second * state.z - first
-        solve = cholesky_solver(root[:, None] * K * root, 1.0)
-        beta = solve(root * (K @ t))
-        following_b = 0.0
-        if p.fit_intercept:
-            back = solve(root)
-            weight = float(root @ back)
-            if weight > 0:
-                following_b = float(t.sum() - root @ beta) / weight
-                beta += following_b * back
-        alpha = t - root * beta
+        alpha, b = _newton_point(K, state.z, first, second, p.fit_intercept)
         direction = alpha - state.a
         moved = K @ direction
-        change = moved + (following_b - state.intercept)
+        change = moved + (b - state.intercept)
         # ‖w‖² and ⟨w, δ⟩ through the Gram matrix: λn ⟨w(a), w(a')⟩ = aᵀ K a'.
-        slope = float(first @ change) + float(state.a @ moved)
+        along = float(state.a @ moved)
         s = line_search(
-            p.loss, state.z, change, p.y, p.sample_weight, slope,
-            float(state.a @ moved), float(direction @ moved),
+            p.loss, state.z, change, p.y, p.sample_weight, float(first @ change) + along,
+            along, float(direction @ moved),
         )  # fmt: skip
         state.a = state.a + s * direction
-        state.intercept += s * (following_b - state.intercept)
-        state.z = state.z + s * change
-        state.alpha = np.empty(p.n)
-        linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
-        gaps = sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight)
+        state.intercept += s * (b - state.intercept)
+        state.z = K @ state.a + state.intercept
+        state.alpha = alpha
+        into_domain(p.loss, p.y, p.sample_weight, alpha)
+        gaps = sum_fenchel_gaps(p.loss, state.z, alpha, p.y, p.sample_weight)
         state.gap = float(gaps) / p.n if s == 1.0 else np.inf
         return float(p.n) ** 2 * (p.n / 6 + 2)
 
@@ -118,3 +110,32 @@ class GramNewton:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """One step, at the cost of one factorisation: Newton's rate does not depend on K."""
         return Complexity(1.0, problem.n**3 / 6, problem.matrix.nnz)
+
+
+def _newton_point(
+    K: FloatArray, z: FloatArray, first: FloatArray, second: FloatArray, fit_intercept: bool
+) -> tuple[FloatArray, float]:
+    """α and b of the full Newton step.
+
+    Where h_j > 0 the equation is divided by √h_j: with α_j = √h_j γ_j it reads
+    (I + √h K √h) γ = √h ∘ (z − c ∘ φ'/h − K α_B − b). Solving for α itself, not for the change
+    of z, keeps its digits when K is large. Examples without curvature (B) have α_j = −c_j φ'_j.
+    """
+    curved = second > FLAT * second.max(initial=0.0)
+    alpha = -first
+    if not curved.any():
+        return alpha, 0.0
+    everything = bool(curved.all())
+    root = np.sqrt(second[curved])
+    gram = K if everything else K[np.ix_(curved, curved)]
+    solve = cholesky_solver(root[:, None] * gram * root, 1.0)
+    right = z[curved] - first[curved] / second[curved]
+    if not everything:
+        right -= K[np.ix_(curved, ~curved)] @ alpha[~curved]
+    alpha[curved] = root * solve(root * right)
+    if not fit_intercept:
+        return alpha, 0.0
+    back = root * solve(root)
+    b = float(alpha.sum() / back.sum())
+    alpha[curved] -= b * back
+    return alpha, b

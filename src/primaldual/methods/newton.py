@@ -31,6 +31,10 @@ SAMPLE_GROWTH = 8
 SAMPLE_ACCURACY = 0.3
 SAMPLE_STEPS = 12
 
+# Where a loss is flat, φ'' says little: after a step shorter than this one step is made with β in
+# its place, which cannot overshoot.
+SHORT = 0.1
+
 
 @dataclass
 class State:
@@ -44,6 +48,7 @@ class State:
     alpha: FloatArray | None = None  # the dual point of the last step, w = w(α) if it was full
     gap: float = np.inf  # of the last step's pair, without a certificate
     decrement: float = np.inf  # twice the decrease of P that the last quadratic model promised
+    cautious: bool = False  # whether the next model takes β for every φ''
 
 
 class Newton:
@@ -57,7 +62,7 @@ class Newton:
             z = X w + b,   h_j = c_j φ''_j(z_j)
             solve  (XᵀDiag(h)X + λn I) δ = −n ∇P(w)                     by Cholesky
             w += s δ,   s = 1 or from a line search on P(w + s δ)
-            α_j = −c_j (φ'_j(z_j) + φ''_j(z_j) ⟨x_j, δ⟩)               so that w + δ = w(α)
+            α_j = −c_j φ'_j(z_j) − h_j ⟨x_j, δ⟩                        so that w + δ = w(α)
 
     The linearised dual point makes the duality gap of a full step as small as the error of the
     quadratic model: it converges quadratically, like w. With many examples per feature the first
@@ -80,21 +85,18 @@ class Newton:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
+        w, intercept, z = starting_point(problem, w, alpha)
         samples: list[IntArray] = []
-        if w is not None:
-            w = np.array(w)
-        elif alpha is not None:
-            w = problem.primal_point(alpha)
-        else:
+        if not w.any():
             samples = _samples(problem, np.random.default_rng(0) if rng is None else rng)
-            w = np.zeros(problem.d)
-        return _state(problem, samples, w)
+        return State(problem, samples, w, intercept, z)
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One Newton step; the first time, after the steps on samples that pay."""
         work = 0.0
         for sample in state.samples:
-            part = _state(state.problem.take(sample), [], state.w)
+            problem = state.problem.take(sample)
+            part = State(problem, [], *starting_point(problem, state.w))
             for _ in range(SAMPLE_STEPS):
                 work += _step(part)
                 if part.decrement <= SAMPLE_ACCURACY * part.problem.d / part.problem.n:
@@ -102,8 +104,7 @@ class Newton:
             state.w = part.w
         if state.samples:
             state.samples = []
-            at = _state(state.problem, [], state.w)
-            state.intercept, state.z = at.intercept, at.z
+            state.w, state.intercept, state.z = starting_point(state.problem, state.w)
         return work + _step(state)
 
     def gap_estimate(self, state: State) -> float:
@@ -127,10 +128,23 @@ def hessian_work(problem: Problem) -> float:
     return problem.n * problem.d * (problem.d + 1) / 2
 
 
-def _state(problem: Problem, samples: list[IntArray], w: FloatArray) -> State:
-    z = problem.matrix.times(w) if w.any() else np.zeros(problem.n)
-    intercept = problem.best_intercept(z)
-    return State(problem, samples, w, intercept, z + intercept)
+def starting_point(
+    problem: Problem, w: FloatArray | None, alpha: FloatArray | None = None
+) -> tuple[FloatArray, float, FloatArray]:
+    """w, or w(α), its best intercept and margins; zero if that is better.
+
+    Far out, losses have next to no curvature, and a Newton step from there can be worthless.
+    """
+    at_zero = np.zeros(problem.n)
+    if w is None and alpha is not None:
+        w = problem.primal_point(alpha)
+    if w is not None and w.any():
+        z = problem.matrix.times(w)
+        b = problem.best_intercept(z)
+        if problem.primal_value(w, z + b) <= problem.primal_at_zero:
+            return w.copy(), b, z + b
+    b = problem.best_intercept(at_zero)
+    return np.zeros(problem.d), b, at_zero + b
 
 
 def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
@@ -150,6 +164,8 @@ def _step(state: State) -> float:
     """One Newton step; return the multiply-adds it took."""
     p, lam_n = state.problem, state.problem.lam * state.problem.n
     first, second = slopes(p, state.z)
+    if state.cautious or not second.any():
+        second = p.beta * p.sample_weight
     gradient = p.matrix.transposed_times(first) + lam_n * state.w
     solve = cholesky_solver(p.matrix.gram_of_features(second), lam_n)
     delta, delta_b = solve(-gradient), 0.0
@@ -168,6 +184,7 @@ def _step(state: State) -> float:
         lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
     )  # fmt: skip
     state.decrement = -slope / p.n
+    state.cautious = s < SHORT and not state.cautious
     state.w = state.w + s * delta
     state.intercept += s * delta_b
     state.z = state.z + s * change
@@ -221,6 +238,8 @@ def line_search(loss, z, change, y, c, at_zero, along, square):  # type: ignore[
     ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
     step is taken if it halves the slope; otherwise Newton's method on the slope, in a bracket.
     """
+    if not at_zero < 0.0:
+        return 0.0  # not a way down: rounding has the better of the direction
     low, high, s = 0.0, np.inf, 1.0
     for _ in range(40):
         slope, curvature = along + s * square, square

@@ -13,7 +13,7 @@ from ..complexity import Complexity
 from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
-from .newton import line_search, linearised_dual, slopes
+from .newton import line_search, linearised_dual, slopes, starting_point
 
 # Conjugate-gradient steps in one Newton step, at most.
 MOST_STEPS = 250
@@ -66,13 +66,7 @@ class NewtonCG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        if w is not None:
-            w = np.array(w)
-        else:
-            w = np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
-        z = problem.matrix.times(w)
-        b = problem.best_intercept(z)
-        return State(problem, w, b, z + b)
+        return State(problem, *starting_point(problem, w, alpha))
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One truncated Newton step."""

@@ -15,7 +15,7 @@ from ..problem import Problem
 from ..rows import model_add, model_slope
 from ..samplings import Draws, Sampling
 from .base import CHUNK
-from .newton import line_search, linearised_dual, slopes
+from .newton import line_search, linearised_dual, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made.
 INNER_EPOCHS = 2
@@ -69,13 +69,8 @@ class PrimalCD:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        if w is not None:
-            w = np.array(w)
-        else:
-            w = np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
-        z = problem.matrix.times(w)
-        b = problem.best_intercept(z)
-        return State(problem, np.random.default_rng(0) if rng is None else rng, w, b, z + b)
+        rng = np.random.default_rng(0) if rng is None else rng
+        return State(problem, rng, *starting_point(problem, w, alpha))
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """Make a model, take two epochs on it, and move."""

@@ -148,7 +148,7 @@ def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None
     """
     if alpha is not None:
         alpha = np.array(alpha, dtype=np.float64)
-        _into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
+        into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
         return alpha
     if w is not None:
         z = problem.matrix.times(w)
@@ -169,7 +169,7 @@ def _move_centre(state: State, steps: int) -> None:
 
 
 @kernel
-def _into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
+def into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
     """Move every α_j/c_j to the nearest point where the conjugate is finite."""
     for j in range(alpha.size):
         if c[j] > 0.0:

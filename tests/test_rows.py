@@ -1,0 +1,314 @@
+"""Storage: every layout gives the same numbers, and the caller's arrays are left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from oracles import random_matrix
+from primaldual import Problem, advise
+from primaldual._compile import kernel
+from primaldual.losses import Logistic
+from primaldual.rows import DenseRows, Matrix, SparseRows, row_add, row_dot, row_slope
+
+N, D = 7, 5
+
+
+@pytest.fixture
+def X():
+    """A small matrix with an empty row and an empty column."""
+    X = random_matrix(3, N, D, density=0.6)
+    X[2] = 0.0
+    X[:, 1] = 0.0
+    return X
+
+
+def with_index_type(X, dtype):
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(dtype), X.indptr.astype(dtype)
+    return X
+
+
+LAYOUTS = {
+    "C order": np.ascontiguousarray,
+    "Fortran order": np.asfortranarray,
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+    "CSR": sparse.csr_array,
+    "CSC": sparse.csc_array,
+    "COO": sparse.coo_array,
+    "CSR matrix": sparse.csr_matrix,
+    "CSR with int64 indices": lambda X: with_index_type(X, np.int64),
+}
+
+
+@kernel
+def compiled_primitives(rows, loss, vector, y, c, scale, dots, sums, slopes):
+    for i in range(dots.size):
+        dots[i] = row_dot(rows, i, vector)
+        slopes[i] = row_slope(rows, i, loss, vector, y, c)
+        row_add(rows, i, scale[i], sums)
+
+
+def plain_primitives(rows, loss, vector, y, c, scale, dots, sums, slopes):
+    for i in range(dots.size):
+        dots[i] = row_dot(rows, i, vector)
+        slopes[i] = row_slope(rows, i, loss, vector, y, c)
+        row_add(rows, i, scale[i], sums)
+
+
+# --- primitives -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["example", "feature"])
+@pytest.mark.parametrize("layout", ["C order", "CSR", "CSR with int64 indices"])
+@pytest.mark.parametrize("run", [plain_primitives, compiled_primitives])
+def test_primitives_equal_their_formulas(X, run, layout, by):
+    matrix = Matrix(LAYOUTS[layout](X))
+    rows = matrix.by_example if by == "example" else matrix.by_feature
+    A = X if by == "example" else X.T
+    rng = np.random.default_rng(0)
+    vector, c = rng.standard_normal(A.shape[1]), rng.random(A.shape[1])
+    y, scale = np.sign(rng.standard_normal(A.shape[1])), rng.standard_normal(A.shape[0])
+    dots, sums, slopes = np.empty(len(A)), np.zeros(A.shape[1]), np.empty(len(A))
+    run(rows, Logistic(), vector, y, c, scale, dots, sums, slopes)
+    np.testing.assert_allclose(dots, A @ vector, atol=1e-14)
+    np.testing.assert_allclose(sums, scale @ A, atol=1e-14)
+    derivatives = [c[j] * Logistic().derivative(vector[j], y[j]) for j in range(A.shape[1])]
+    np.testing.assert_allclose(slopes, A @ derivatives, atol=1e-14)
+
+
+@pytest.mark.parametrize("layout", ["C order", "CSR"])
+def test_plain_primitives_accumulate_float32_data_in_float64(X, layout):
+    single = X.astype(np.float32)
+    rows = Matrix(LAYOUTS[layout](single)).by_example
+    vector, out = np.linspace(-1, 1, D), np.zeros(D)
+    exact = single.astype(np.float64)
+    assert row_dot(rows, 0, vector) == pytest.approx(exact[0] @ vector, abs=1e-14)
+    row_add(rows, 0, 1 / 3, out)
+    np.testing.assert_allclose(out, exact[0] / 3, rtol=1e-14)
+
+
+# --- products and norms ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_gives_the_same_products_counts_and_norms(X, layout):
+    matrix = Matrix(LAYOUTS[layout](X))
+    rng = np.random.default_rng(1)
+    w, alpha = rng.standard_normal(D), rng.standard_normal(N)
+    weights = {"example": rng.random(D), "feature": rng.random(N)}
+    assert matrix.shape == (N, D)
+    assert matrix.nnz == np.count_nonzero(X)
+    for _ in range(2):  # before and after both layouts exist
+        np.testing.assert_allclose(matrix.times(w), X @ w, atol=1e-14)
+        np.testing.assert_allclose(matrix.transposed_times(alpha), X.T @ alpha, atol=1e-14)
+        for by, A in (("example", X), ("feature", X.T)):
+            np.testing.assert_array_equal(matrix.counts(by), np.count_nonzero(A, axis=1))
+            np.testing.assert_allclose(matrix.squared_norms(by), (A * A).sum(axis=1), rtol=1e-14)
+            np.testing.assert_allclose(
+                matrix.squared_norms(by, weights[by]), (A * A) @ weights[by], rtol=1e-14
+            )
+            stored = matrix.sparse_rows(by)
+            entries = (stored.values, stored.indices, stored.indptr)
+            np.testing.assert_array_equal(sparse.csr_array(entries, shape=A.shape).toarray(), A)
+        assert matrix.by_example is not None and matrix.by_feature is not None
+
+
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "CSR", "CSC"])
+def test_float32_data_is_kept_and_multiplied_in_float64(layout):
+    X = random_matrix(5, 40, 30).astype(np.float32)
+    matrix = Matrix(LAYOUTS[layout](X))
+    exact = X.astype(np.float64)
+    w, alpha = np.linspace(-1, 2, 30), np.linspace(1, -3, 40)
+    assert matrix.dtype == np.float32
+    np.testing.assert_allclose(matrix.times(w), exact @ w, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(matrix.transposed_times(alpha), exact.T @ alpha, rtol=0, atol=1e-12)
+    norms = (exact * exact).sum(axis=0)
+    np.testing.assert_allclose(matrix.squared_norms("feature"), norms, rtol=1e-12)
+
+
+def test_products_of_tall_data_are_the_same_block_by_block(monkeypatch):
+    X = random_matrix(6, 50, 3).astype(np.float32)
+    monkeypatch.setattr("primaldual.rows._blocks.__defaults__", (12,))
+    matrix = Matrix(X)
+    np.testing.assert_allclose(matrix.times(np.ones(3)), X.astype(float).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(
+        matrix.transposed_times(np.ones(50)), X.astype(float).sum(axis=0), rtol=1e-13
+    )
+    np.testing.assert_array_equal(matrix.counts("feature"), np.count_nonzero(X, axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, bool, np.float16, np.longdouble])
+def test_other_real_types_become_floats(dtype):
+    X = np.array([[1, 0], [0, 1], [1, 1]]).astype(dtype)
+    for data in (X, sparse.csr_array(X) if dtype != np.float16 else X):
+        matrix = Matrix(data)
+        assert matrix.dtype in (np.float64, np.float32)
+        np.testing.assert_array_equal(matrix.times(np.array([1.0, 2.0])), [1.0, 2.0, 3.0])
+
+
+def test_big_endian_data_is_read_right(X):
+    np.testing.assert_allclose(Matrix(X.astype(">f8")).times(np.ones(D)), X.sum(axis=1))
+
+
+# --- no copies, no changes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_dense_data_is_not_copied(X, dtype):
+    by_rows, by_columns = X.astype(dtype), np.asfortranarray(X.astype(dtype))
+    assert np.shares_memory(Matrix(by_rows).by_example.values, by_rows)
+    assert np.shares_memory(Matrix(by_columns).by_feature.values, by_columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", ["CSR", "CSC", "CSR with int64 indices"])
+def test_canonical_sparse_data_is_not_copied(X, layout, dtype):
+    data = LAYOUTS[layout](X.astype(dtype))
+    matrix = Matrix(data)
+    rows = matrix.by_feature if layout == "CSC" else matrix.by_example
+    assert np.shares_memory(rows.values, data.data)
+    assert np.shares_memory(rows.indices, data.indices)
+    if layout == "CSR with int64 indices":
+        assert np.shares_memory(rows.indptr, data.indptr)
+
+
+def test_the_library_cannot_write_into_the_callers_data(X):
+    for data in (X, sparse.csr_array(X)):
+        for rows in (Matrix(data).by_example, Matrix(data).by_feature):
+            assert not rows.values.flags.writeable
+    assert X.flags.writeable
+
+
+@pytest.mark.parametrize("layout", ["C order", "Fortran order", "CSR", "CSC"])
+def test_read_only_data_is_accepted(X, layout):
+    data = LAYOUTS[layout](X)
+    arrays = (data.data, data.indices, data.indptr) if sparse.issparse(data) else (data,)
+    for array in arrays:
+        array.flags.writeable = False
+    matrix = Matrix(data)
+    np.testing.assert_allclose(matrix.times(np.ones(D)), X.sum(axis=1))
+    assert matrix.by_example is not None and matrix.by_feature is not None
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_memory_mapped_data_is_read_in_place(X, tmp_path, dtype):
+    stored = np.memmap(tmp_path / "data.bin", dtype=dtype, mode="w+", shape=X.shape)
+    stored[:] = X
+    stored.flush()
+    mapped = np.memmap(tmp_path / "data.bin", dtype=dtype, mode="r", shape=X.shape)
+    matrix = Matrix(mapped)
+    assert np.shares_memory(matrix.by_example.values, mapped)
+    np.testing.assert_allclose(matrix.times(np.ones(D)), mapped.astype(float).sum(axis=1))
+
+
+def untidy(kind):
+    """[[1, 0, 3], [0, 0, 0], [4, 0, -2]], unsorted, with a duplicate, a zero and a cancellation."""
+    values = np.array([2.0, 1.0, 1.0, 0.0, 5.0, -5.0, -2.0, 4.0])
+    minor = np.array([2, 0, 2, 1, 1, 1, 2, 0])
+    return kind((values, minor, np.array([0, 4, 6, 8])), shape=(3, 3))
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array])
+def test_untidy_sparse_data_is_tidied_in_a_copy(kind):
+    data = untidy(kind)
+    before = data.data.copy(), data.indices.copy(), data.indptr.copy()
+    tidy = np.array([[1.0, 0, 3], [0, 0, 0], [4, 0, -2]])
+    tidy = tidy if kind is sparse.csr_array else tidy.T
+    matrix = Matrix(data)
+    assert matrix.nnz == 4
+    np.testing.assert_array_equal(matrix.counts("example"), np.count_nonzero(tidy, axis=1))
+    np.testing.assert_array_equal(matrix.counts("feature"), np.count_nonzero(tidy, axis=0))
+    np.testing.assert_array_equal(matrix.times(np.eye(3)[2]), tidy[:, 2])
+    np.testing.assert_allclose(matrix.squared_norms("example"), (tidy**2).sum(axis=1))
+    for now, then in zip((data.data, data.indices, data.indptr), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+def test_coo_data_with_duplicates_is_summed_and_left_alone():
+    data = sparse.coo_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    np.testing.assert_array_equal(Matrix(data).times(np.array([1.0, 10.0])), [30.0, 3.0])
+    assert data.nnz == 3
+    np.testing.assert_array_equal(data.data, [1.0, 2.0, 3.0])
+
+
+def test_stored_entries_beyond_the_last_row_are_ignored(X):
+    data = sparse.csr_array(X)
+    stored = data.nnz
+    data.data = np.append(data.data, [np.nan, 1.0])
+    data.indices = np.append(data.indices, [0, 0]).astype(data.indices.dtype)
+    matrix = Matrix(data)
+    assert matrix.nnz == stored
+    np.testing.assert_allclose(matrix.times(np.ones(D)), X.sum(axis=1), atol=1e-14)
+    np.testing.assert_array_equal(matrix.counts("feature"), np.count_nonzero(X, axis=0))
+
+
+# --- the second layout ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("layout", "other"), [("CSR", "by_feature"), ("CSC", "by_example"), ("C order", "by_feature")]
+)
+def test_the_second_layout_is_not_built_for_advice_or_a_certificate(X, layout, other):
+    problem = Problem(LAYOUTS[layout](X), np.arange(N), loss="squared", lam=0.1)
+    advise(problem)
+    problem.certify(np.ones(D))
+    assert other not in problem.matrix.__dict__
+
+
+def test_the_second_layout_is_built_once(X):
+    matrix = Matrix(sparse.csr_array(X))
+    assert matrix.by_feature is matrix.by_feature
+    assert isinstance(matrix.by_feature, SparseRows)
+    assert isinstance(Matrix(X).by_feature, DenseRows)
+
+
+# --- broken structure -----------------------------------------------------------------------------
+
+
+def set_index(X):
+    X.indices[0] = D
+
+
+def set_negative_index(X):
+    X.indices[0] = -1
+
+
+def set_decreasing_pointers(X):
+    X.indptr[1] = X.indptr[2] + 1
+
+
+def set_pointers_past_the_end(X):
+    X.indptr[-1] += 5
+
+
+def set_first_pointer(X):
+    X.indptr[0] = 1
+
+
+def set_too_few_pointers(X):
+    X.indptr = X.indptr[:-1]
+
+
+def set_too_few_indices(X):
+    X.indices = X.indices[:-2]
+
+
+@pytest.mark.parametrize(
+    "corrupt",
+    [
+        set_index,
+        set_negative_index,
+        set_decreasing_pointers,
+        set_pointers_past_the_end,
+        set_first_pointer,
+        set_too_few_pointers,
+        set_too_few_indices,
+    ],
+)
+def test_corrupted_sparse_structure_is_refused(corrupt):
+    data = sparse.csr_array(random_matrix(0, N, D, density=1.0))
+    corrupt(data)
+    with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+        Matrix(data)
