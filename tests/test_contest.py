@@ -46,7 +46,7 @@ def test_run_of_a_face_off_is_the_solve_of_that_name_and_seed():
 def test_table_has_one_line_per_method_and_marks_the_fastest():
     outcome = faceoff(worst_case("dual"), tol=1e-3, max_passes=2000)
     head, *lines = str(outcome).splitlines()
-    assert head.split() == ["side", "predicted", "passes", "passes", "seconds", "gap"]
+    assert head.split() == ["side", "predicted", "passes", "seconds", "gap"]
     assert [line.split()[:2] for line in lines] == [["nsync", "primal"], ["quartz", "dual"]]
     assert lines[0].endswith("← fewest passes")
     assert "←" not in lines[1]
@@ -105,8 +105,7 @@ def test_predicted_passes_are_those_of_the_sampling_in_use():
     """Uniform sampling has a larger bound than importance sampling on uneven data."""
     problem = worst_case("dual")
     outcome = faceoff(problem, sampling="uniform", tol=1e-2, max_passes=300)
-    line = str(outcome).splitlines()[1]
-    predicted = float(line.split("≤")[1].split()[0])
+    predicted = float(str(outcome).splitlines()[1].split()[2])
     bound = advise(problem, "uniform").primal.passes(1e-2)
     assert predicted == pytest.approx(bound, rel=1e-2)
 

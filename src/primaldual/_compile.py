@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.extending import register_jitable
 
 # Files whose functions are compiled into the kernels of other files.
@@ -99,6 +100,15 @@ def _is_ours(signature: Any) -> bool:
     arguments = getattr(signature, "args", signature)
     classes = [getattr(kind, "instance_class", None) for kind in arguments]
     return all(kind is None or kind.__module__.startswith("primaldual.") for kind in classes)
+
+
+_compilations = event.TimingListener()
+event.register("numba:compile", _compilations)
+
+
+def seconds_compiling() -> float:
+    """Seconds this process has spent in Numba's compiler, to be left out of measurements."""
+    return float(_compilations.duration) if _compilations.done else 0.0
 
 
 # For small functions that are called from kernels and from plain Python alike.

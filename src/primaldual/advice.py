@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ._types import Side
 from .complexity import Complexity, complexity, structure_cost
+from .methods import METHODS
+from .methods.base import coordinates, default_sampling
 from .problem import Coordinates, Problem
-from .samplings import as_sampling
+from .samplings import Sampling, as_sampling
 
 # Ratios of T closer to 1 than this are called a tie in words; the smaller T still wins.
 _TIE = 1.1
@@ -30,6 +33,7 @@ class Advice:
     d: int
     n: int
     sampling: str = "importance"
+    ranking: tuple[tuple[str, Complexity], ...] = ()  # methods by their T, where asked for
 
     @property
     def ratio(self) -> float:
@@ -53,10 +57,18 @@ class Advice:
                     f"   ← {_factor(factor)} less work" if factor >= _TIE else "   ← a close call"
                 )
             lines.append(row)
-        return "\n".join([*lines, f"{self.side}: {self.reason}"])
+        lines.append(f"{self.side}: {self.reason}")
+        if self.ranking:
+            lines.append(f"{'by stated T:':20}{'iterations K':>16}{'cost W':>12}{'total T':>12}")
+        for name, costs in self.ranking:
+            lines.append(
+                f"  {name:18}{_short(costs.iterations):>16}"
+                f"{_short(costs.cost):>12}{_short(costs.total):>12}"
+            )
+        return "\n".join(lines)
 
 
-def advise(problem: Problem, sampling: str = "importance") -> Advice:
+def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str] = ()) -> Advice:
     """Compare the two sides of ``problem`` by T = K W, the nonzeros each has to visit.
 
     Parameters
@@ -64,6 +76,8 @@ def advise(problem: Problem, sampling: str = "importance") -> Advice:
     problem : Problem
     sampling : str
         The sampling both sides use; importance sampling is the best serial one (Theorem 2).
+    methods : sequence of str
+        Names in ``METHODS`` to be ranked by the T each states for itself.
 
     Examples
     --------
@@ -78,7 +92,25 @@ def advise(problem: Problem, sampling: str = "importance") -> Advice:
     dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
     side: Side = "primal" if primal.total <= dual.total else "dual"
     reason = _reason(problem, primal, dual, side)
-    return Advice(primal, dual, side, reason, problem.d, problem.n, sampling)
+    ranking = sorted(
+        ((name, stated_complexity(problem, name)) for name in methods),
+        key=lambda entry: entry[1].total,
+    )
+    return Advice(primal, dual, side, reason, problem.d, problem.n, sampling, tuple(ranking))
+
+
+def stated_complexity(
+    problem: Problem, name: str, sampling: str | Sampling | None = None
+) -> Complexity:
+    """The K and W that the method of that name states, with its own sampling unless given one."""
+    if name not in METHODS:
+        raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {name!r}.")
+    method = METHODS[name]()
+    if not method.samplings:
+        return method.complexity(problem, None)
+    if sampling is None:
+        return method.complexity(problem, default_sampling(method, problem))
+    return method.complexity(problem, as_sampling(sampling, coordinates(problem, method.side)))
 
 
 def _reason(problem: Problem, primal: Complexity, dual: Complexity, side: Side) -> str:

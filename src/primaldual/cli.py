@@ -12,6 +12,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from .contest import FaceOff
     from .problem import Problem
+    from .result import Result
 
 app = typer.Typer(
     help="Primal or dual? Train linear models on the cheaper side, with a certificate.",
@@ -26,15 +27,39 @@ def _root() -> None:
     """Make the commands subcommands even while there are few of them."""
 
 
+def _between_zero_and_one(value: float) -> float:
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"must lie between 0 and 1, got {value:g}")
+    return value
+
+
 @app.command()
 def faceoff(
-    tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-4,
-    max_passes: Annotated[float, typer.Option(help="Give up after this many passes.")] = 2000,
-    seed: Annotated[int, typer.Option(help="Same seed, same bits.")] = 0,
+    tol: Annotated[
+        float,
+        typer.Option(help="Relative duality gap to reach.", callback=_between_zero_and_one),
+    ] = 1e-6,
+    max_passes: Annotated[
+        float, typer.Option(help="Give up after this many passes.", min=0)
+    ] = 2000,
+    max_time: Annotated[
+        float | None, typer.Option(help="Give up after this many seconds a run.", min=0)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same bits.", min=0)] = 0,
+    methods: Annotated[
+        str, typer.Option(help="Contenders, separated by commas, or 'all'.")
+    ] = "nsync,quartz",
 ) -> None:
-    """Predict the cheaper side, run both, and say whether the prediction held."""
+    """Predict the cheaper side, run the contenders, and say whether the prediction held."""
     from .advice import advise
+    from .methods import METHODS
 
+    names = list(METHODS) if methods == "all" else [name.strip() for name in methods.split(",")]
+    unknown = [name for name in names if name not in METHODS]
+    if unknown:
+        raise typer.BadParameter(
+            f"unknown {', '.join(unknown)}; known are {', '.join(METHODS)}", param_hint="--methods"
+        )
     console = Console(highlight=False)
     for title, problem in _embedded_problems():
         console.rule(f"[bold]{title}", align="left")
@@ -42,7 +67,7 @@ def faceoff(
         console.print()
         console.print(str(advise(problem)), soft_wrap=True)
         console.print()
-        outcome = _run(console, problem, tol, max_passes, seed)
+        outcome = _run(console, problem, names, tol, max_passes, max_time, seed)
         console.print(str(outcome), soft_wrap=True)
         console.print(verdict(outcome), soft_wrap=True)
         console.print()
@@ -50,21 +75,20 @@ def faceoff(
 
 def verdict(outcome: FaceOff) -> str:
     """One line: did the prediction hold, and by which ratios."""
-    predicted = outcome.advice.ratio
-    side, held = outcome.winner, outcome.predicted
-    passes = _ratio(outcome, "passes")
-    seconds = _ratio(outcome, "seconds")
-    word = "held" if held else "failed"
+    best = {side: outcome.best_of(side) for side in ("primal", "dual")}
+    if best["primal"] is None or best["dual"] is None:
+        return f"{outcome.fastest} needs the fewest passes."
+    word = "held" if outcome.predicted else "failed"
     return (
-        f"The prediction {word}: {side} needs fewer passes. "
-        f"primal/dual predicted {_number(predicted)}, measured {passes} in passes, "
-        f"{seconds} in seconds."
+        f"The prediction {word}: {outcome.winner} needs fewer passes. "
+        f"primal/dual predicted {_number(outcome.advice.ratio)}, "
+        f"measured {_ratio(best['primal'], best['dual'], 'passes')} in passes, "
+        f"{_ratio(best['primal'], best['dual'], 'seconds')} in seconds."
     )
 
 
-def _ratio(outcome: FaceOff, what: str) -> str:
+def _ratio(primal: Result, dual: Result, what: str) -> str:
     """Primal over dual as measured; a bound where one side did not arrive."""
-    primal, dual = (outcome.results[name][0] for name in ("nsync", "quartz"))
     if not primal.converged and not dual.converged:
         return "nothing (neither side arrived)"
     ratio = _number(getattr(primal, what) / max(getattr(dual, what), 1e-12))
@@ -82,7 +106,7 @@ def _embedded_problems() -> Iterator[tuple[str, Problem]]:
     from . import datasets
     from .problem import Problem
 
-    d = n = 200
+    d = n = 500
     for side in ("dual", "primal"):
         X = datasets.normalize_average(datasets.worst_case(d, n, side))
         y = datasets.random_labels(n, seed=0)
@@ -93,15 +117,23 @@ def _embedded_problems() -> Iterator[tuple[str, Problem]]:
     yield "Breast cancer (scikit-learn)", Problem(X, y, loss="logistic", lam=1 / len(y))
 
 
-def _run(console: Console, problem: Problem, tol: float, max_passes: float, seed: int) -> FaceOff:
-    """Run both sides under a progress bar that fills with the digits of the gap."""
+def _run(
+    console: Console,
+    problem: Problem,
+    names: list[str],
+    tol: float,
+    max_passes: float,
+    max_time: float | None,
+    seed: int,
+) -> FaceOff:
+    """Run the contenders under a progress bar that fills with the digits of the gap."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from .contest import faceoff as run_faceoff
 
     digits = -math.log10(tol)
     columns = (
-        TextColumn("{task.description:8}"),
+        TextColumn("{task.description:14}"),
         BarColumn(bar_width=30),
         TextColumn("gap {task.fields[gap]}  {task.fields[passes]} passes"),
         TimeElapsedColumn(),
@@ -120,7 +152,10 @@ def _run(console: Console, problem: Problem, tol: float, max_passes: float, seed
                 passes=f"{progress.passes:.0f}",
             )
 
-        return run_faceoff(problem, tol=tol, max_passes=max_passes, seeds=(seed,), callback=show)
+        return run_faceoff(
+            problem, names, tol=tol, max_passes=max_passes, max_time=max_time,
+            seeds=(seed,), callback=show,
+        )  # fmt: skip
 
 
 def main() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ._types import Side
-from .advice import Advice, advise
+from .advice import Advice, advise, stated_complexity
+from .complexity import Complexity
 from .methods import METHODS
 from .problem import Problem
 from .result import Progress, Result
@@ -23,6 +24,7 @@ class FaceOff:
 
     advice: Advice
     tol: float
+    predictions: dict[str, Complexity]  # what theory states for each contender
     results: dict[str, list[Result]]
 
     def passes(self, name: str) -> float:
@@ -42,12 +44,16 @@ class FaceOff:
     @property
     def fastest(self) -> str:
         """The contender with the fewest passes; by the gap reached where none arrived."""
+        return min(self.results, key=self._order)
 
-        def order(name: str) -> tuple[float, float]:
-            gaps = [run.certificate.relative_gap for run in self.results[name]]
-            return self.passes(name), float(np.mean(gaps))
+    def _order(self, name: str) -> tuple[float, float]:
+        gaps = [run.certificate.relative_gap for run in self.results[name]]
+        return self.passes(name), float(np.mean(gaps))
 
-        return min(self.results, key=order)
+    def best_of(self, side: Side) -> Result | None:
+        """The first run of the side's fastest contender, if the side has one."""
+        names = [name for name in self.results if METHODS[name].side == side]
+        return self.results[min(names, key=self._order)][0] if names else None
 
     @property
     def winner(self) -> Side:
@@ -60,18 +66,19 @@ class FaceOff:
         return self.winner == self.advice.side
 
     def __str__(self) -> str:
-        lines = [
-            f"{'':10}{'side':8}{'predicted passes':>18}{'passes':>10}{'seconds':>11}{'gap':>10}"
-        ]
+        wide = max(len(name) for name in self.results) + 2
+        heads = ("predicted", "passes", "seconds", "gap")
+        lines = [f"{'':{wide}}{'side':8}" + "".join(f"{head:>11}" for head in heads)]
         for name, runs in self.results.items():
-            side = METHODS[name].side
-            bound = self.advice.primal if side == "primal" else self.advice.dual
+            predicted = "–"  # noqa: RUF001
+            if 0 < self.tol < 1 and np.isfinite(self.predictions[name].total):
+                predicted = f"{self.predictions[name].passes(self.tol):.3g}"
             gap = np.mean([run.certificate.relative_gap for run in runs])
             mark = "   ← fewest passes" if name == self.fastest else ""
             lines.append(
-                f"{name:10}{side:8}{'≤ ' + format(bound.passes(self.tol), '.3g'):>18}"
-                f"{np.mean([run.passes for run in runs]):>10.3g}"
-                f"{np.mean([run.seconds for run in runs]):>11.3g}{gap:>10.1e}{mark}"
+                f"{name:{wide}}{METHODS[name].side:8}{predicted:>11}"
+                f"{np.mean([run.passes for run in runs]):>11.3g}"
+                f"{np.mean([run.seconds for run in runs]):>11.3g}{gap:>11.1e}{mark}"
             )
         return "\n".join(lines)
 
@@ -125,7 +132,8 @@ def faceoff(
                     callback=None if callback is None else _named(callback, name),
                 )
             )  # fmt: skip
-    return FaceOff(advise(problem), tol, results)
+    predictions = {name: stated_complexity(problem, name, sampling) for name in results}
+    return FaceOff(advise(problem), tol, predictions, results)
 
 
 def _named(callback: Callable[[str, Progress], Any], name: str) -> Callable[[Progress], Any]:

@@ -267,6 +267,11 @@ class Problem:
         """
         if w is None and alpha is None:
             raise ValueError("certify needs w, alpha or both. Pass at least one of them.")
+        # A point that has run away overflows: then the gap is infinite, and no warning is needed.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._certificate(w, alpha, intercept)
+
+    def _certificate(self, w: Any, alpha: Any, intercept: float | None) -> Certificate:
         given = alpha is not None
         if given:
             alpha = _vector(alpha, self.n, "alpha")

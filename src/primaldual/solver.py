@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ._compile import seconds_compiling
 from ._types import FloatArray
 from .methods import METHODS, Method
 from .methods.auto import Auto
@@ -85,6 +86,11 @@ def solve(
     _require_limits(tol, max_passes, max_time)
     run = _Run(problem, tol, max_passes, max_time, callback)
     name, runner = _as_method(method, tol)
+    if problem.fit_intercept and not runner.free_intercept:
+        raise ValueError(
+            f"method {name!r} cannot train a free intercept. Use another method, such as nsync or "
+            "quartz, or fit_intercept=False with a constant feature in X."
+        )
     chosen = _as_sampling(sampling, name, runner, problem)
     w, alpha = _start_point(problem, start)
     _drive(run, name, runner, chosen, np.random.default_rng(seed), w, alpha)
@@ -112,12 +118,13 @@ def _drive(
         ahead = _drawn(run, method, state, sampling, rng)
     label = getattr(method, "label", lambda state: name)
     try:
-        if sampling is not None or w is not None or alpha is not None:
+        if sampling is not None or w is not None or alpha is not None or not run.max_passes:
             run.check(label(state), *method.iterate(state))
         while run.status is None:
             next(ahead)
             run.check(label(state), *method.iterate(state))
     except KeyboardInterrupt:
+        run.callback = None  # it may have been the one to interrupt
         run.check(label(state), *method.iterate(state))
         run.status = Status.INTERRUPTED
 
@@ -192,10 +199,10 @@ class _Run:
 
     @contextmanager
     def clock(self) -> Iterator[None]:
-        """Count the time spent inside."""
-        before = time.perf_counter()
+        """Count the time spent inside, less what went into compiling kernels."""
+        before = time.perf_counter() - seconds_compiling()
         yield
-        self.seconds += time.perf_counter() - before
+        self.seconds += time.perf_counter() - seconds_compiling() - before
 
     def out_of_time(self) -> bool:
         """Whether max_time is over."""
@@ -303,12 +310,11 @@ def _as_method(method: Any, tol: float) -> tuple[str, Method]:
         return method, METHODS[method]()
     if isinstance(method, type):
         method = method()
-    missing = [
-        name for name in ("side", "start", "advance", "iterate") if not hasattr(method, name)
-    ]
+    needed = ("side", "free_intercept", "samplings", "start", "advance", "iterate")
+    missing = [name for name in needed if not hasattr(method, name)]
     if missing:
         raise TypeError(
-            f"method must be a name or an object with start, advance and iterate, got {method!r}."
+            f"method must be a name or an object with {', '.join(needed)}, got {method!r}."
         )
     names = {kind: name for name, kind in METHODS.items()}
     return names.get(type(method), type(method).__name__), method

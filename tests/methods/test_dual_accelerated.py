@@ -282,7 +282,7 @@ def test_acceleration_pays_on_ill_conditioned_problems() -> None:
     for method in (SDCA(), APCG(), SPDC(), AccProxSDCA()):
         result = solve(problem, method, tol=1e-5, max_passes=1e5, seed=0)
         assert result.converged
-        passes[method.name] = result.trace.entries[-1].passes
+        passes[result.method] = result.trace.entries[-1].passes
     plain = passes.pop("sdca")
     assert max(passes.values()) < 0.2 * plain
 

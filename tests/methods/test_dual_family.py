@@ -370,12 +370,6 @@ def test_iterates_are_feasible_from_the_start(method: Any) -> None:
 
 
 @every_method
-def test_free_intercept_is_refused(method: Any) -> None:
-    with pytest.raises(ValueError, match=f"'{method.name}' has no free intercept"):
-        solve(small(fit_intercept=True), method)
-
-
-@every_method
 def test_the_same_seed_gives_the_same_bits(method: Any) -> None:
     first, second = (solve(small(), method, tol=1e-3, seed=3) for _ in range(2))
     assert np.array_equal(first.w, second.w)

@@ -30,7 +30,7 @@ def moving_features(problem: Problem, w: FloatArray) -> IntArray:
 
 @kernel
 def combine(moving, out, a, u, b, v):  # type: ignore[no-untyped-def]
-    """Out ← a u + b v in the coordinates that move; ``out`` may be one of the two."""
+    """out ← a u + b v in the coordinates that move; ``out`` may be one of the two."""
     for i in moving:
         out[i] = a * u[i] + b * v[i]
 

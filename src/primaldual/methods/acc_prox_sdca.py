@@ -15,8 +15,8 @@ from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..rows import row_add
 from ..samplings import Draws, Sampling
-from .base import visited
-from .sdca import EXACT, dual_start, largest_square, sdca_steps
+from .base import first_alpha, visited
+from .sdca import EXACT, largest_square, sdca_steps
 
 # Inner gaps below this part of P(0) are rounding noise: there is nothing left to wait for.
 SMALLEST_TARGET = 1e-15
@@ -68,8 +68,8 @@ class AccProxSDCA:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "permutation", "importance")
-    name: ClassVar[str] = "acc_prox_sdca"
 
     def start(
         self,
@@ -80,7 +80,7 @@ class AccProxSDCA:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         w = problem.primal_point(alpha)
         pull = max(problem.beta * largest_square(problem) / problem.n - problem.lam, 0.0)
         eta = math.sqrt(problem.lam / (problem.lam + 2 * pull))

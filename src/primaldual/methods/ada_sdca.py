@@ -15,7 +15,7 @@ from ..losses import loss_derivative, loss_dual_step, loss_fenchel_gap
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .sdca import dual_start
+from .base import first_alpha
 
 # What AdaSDCA+ divides the weight of an example by after its draw.
 SHRINK = 10.0
@@ -68,8 +68,8 @@ class AdaSDCA:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
-    name: ClassVar[str] = "ada_sdca"
     by_gap: ClassVar[bool] = False  # whether the weights come from the gaps G_j
 
     def __init__(self, variant: str = "plus") -> None:
@@ -87,7 +87,7 @@ class AdaSDCA:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         rng = np.random.default_rng(0) if rng is None else rng
         squares = problem.sample_weight * problem.examples.squared_norms
         kappa = squares / (problem.lam * problem.n)
@@ -141,7 +141,6 @@ class GapSDCA(AdaSDCA):
        gaps for block Frank-Wolfe optimization of structured SVMs", ICML 2016.
     """
 
-    name: ClassVar[str] = "gap_sdca"
     by_gap: ClassVar[bool] = True
 
     def __init__(self) -> None:

@@ -16,9 +16,8 @@ from ..losses import loss_dual_step, sum_conjugates
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import visited
-from .quartz import first_alpha
-from .sdca import dual_start, largest_square
+from .base import first_alpha, visited
+from .sdca import largest_square
 
 
 @dataclass
@@ -66,8 +65,8 @@ class APCG:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform",)
-    name: ClassVar[str] = "apcg"
 
     def start(
         self,
@@ -78,7 +77,7 @@ class APCG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         n, lam_n, gamma = problem.n, problem.lam * problem.n, 1 / problem.beta
         n_L = problem.sample_weight * problem.examples.squared_norms / lam_n + gamma  # n L_j
         # At most 1/2, where ρ would be 0: one example without nonzeros.

@@ -89,6 +89,7 @@ class Approx:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "tau_nice", "distributed")
     smooth: ClassVar[bool] = False  # whether the penalty is part of F
 

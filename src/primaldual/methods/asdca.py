@@ -15,8 +15,8 @@ from ..losses import loss_derivative
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import visited
-from .sdca import batch_size, dual_start, largest_square
+from .base import first_alpha, visited
+from .sdca import batch_size, largest_square
 
 
 @dataclass
@@ -59,8 +59,8 @@ class ASDCA:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("tau_nice", "uniform")
-    name: ClassVar[str] = "asdca"
 
     def start(
         self,
@@ -71,7 +71,7 @@ class ASDCA:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         mean = problem.primal_point(alpha)
         theta = _theta(problem, batch_size(sampling))
         return State(problem, theta, alpha, mean, np.ones(1), np.zeros(problem.d))

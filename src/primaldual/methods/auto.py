@@ -72,6 +72,7 @@ class Auto:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, tol: float = 1e-6) -> None:
@@ -191,6 +192,7 @@ def epoch_cost(problem: Problem, name: str) -> float:
 def epochs_left(gaps: list[float], target: float) -> float:
     """Rounds until the gap is at the target, by the contraction of the last rounds."""
     last, earlier = gaps[-1], gaps[-TRIAL_EPOCHS]
+    target = max(target, np.finfo(float).tiny)
     if last <= target:
         return 0.0
     if not last < earlier:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 from numpy.random import Generator
 
+from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
+from ..losses import loss_nearest_dual
 from ..problem import Coordinates, Problem
 from ..samplings import SAMPLINGS, Draws, Sampling
 
@@ -32,6 +35,7 @@ class Method(Protocol):
     """
 
     side: ClassVar[Side]  # whose coordinates it draws: features (primal) or examples (dual)
+    free_intercept: ClassVar[bool]  # whether it can train the unpenalised intercept
     # The samplings it can use, its default first; none for a method that orders its own steps.
     samplings: ClassVar[tuple[str, ...]]
 
@@ -81,3 +85,39 @@ def default_sampling(method: Method, problem: Problem) -> Sampling:
 def visited(side: Coordinates, draws: Draws) -> float:
     """The nonzeros read by a method that reads each drawn row once."""
     return float(side.counts[draws.coordinates].sum())
+
+
+def first_w(problem: Problem, w: FloatArray | None, alpha: FloatArray | None) -> FloatArray:
+    """w itself as a copy, or w(α), or zero."""
+    if w is not None:
+        return np.array(w, dtype=np.float64)
+    return np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
+
+
+def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None) -> FloatArray:
+    """α itself moved into its domain, or α at the margins of w, or zero.
+
+    At zero, the α_j of empty examples get their optimal value, which is known.
+    """
+    if alpha is not None:
+        alpha = np.array(alpha, dtype=np.float64)
+        into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
+        return alpha
+    if w is not None:
+        z = problem.matrix.times(w)
+        return problem.dual_point(z + problem.best_intercept(z))
+    alpha = np.zeros(problem.n)
+    empty = problem.examples.counts == 0
+    if empty.any() and not problem.fit_intercept:
+        alpha[empty] = problem.dual_point(np.zeros(problem.n))[empty]
+    return alpha
+
+
+@kernel
+def into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
+    """Move every α_j/c_j to the nearest point where the conjugate is finite."""
+    for j in range(alpha.size):
+        if c[j] > 0.0:
+            alpha[j] = c[j] * loss_nearest_dual(loss, alpha[j] / c[j], y[j])
+        else:
+            alpha[j] = 0.0

@@ -19,8 +19,7 @@ from ..problem import Problem
 from ..rows import Rows, row_add, row_dot
 from ..samplings import DEFAULT_BLOCKS, Draws, Sampling, Uniform
 from ..workers import Crew, InProcess, Workers, cut, on_support, own_rows
-from .base import visited
-from .quartz import first_alpha
+from .base import first_alpha, visited
 
 
 @dataclass
@@ -106,6 +105,7 @@ class CoCoA:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "permutation", "importance")
 
     def __init__(

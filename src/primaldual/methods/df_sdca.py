@@ -15,8 +15,8 @@ from ..losses import loss_derivative
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import ANY_SAMPLING, visited
-from .sdca import dual_start, largest_square
+from .base import ANY_SAMPLING, first_alpha, visited
+from .sdca import largest_square
 
 
 @dataclass
@@ -55,8 +55,8 @@ class DfSDCA:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ANY_SAMPLING
-    name: ClassVar[str] = "df_sdca"
 
     def start(
         self,
@@ -67,7 +67,7 @@ class DfSDCA:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         delta = self._delta(problem, sampling)
         return State(problem, delta, alpha, problem.primal_point(alpha))
 
@@ -123,7 +123,6 @@ class MISO(DfSDCA):
     """
 
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "permutation")
-    name: ClassVar[str] = "miso"
 
     def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
         """K = max(2n, 4L/λ)."""

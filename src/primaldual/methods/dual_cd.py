@@ -15,8 +15,7 @@ from ..losses import loss_dual_step, loss_fenchel_gap
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import CHUNK
-from .quartz import first_alpha
+from .base import CHUNK, first_alpha
 
 # A problem with fewer nonzeros than this gets several epochs in one call, but not too many.
 SMALL = 20_000
@@ -64,6 +63,7 @@ class DualCD:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def start(

@@ -13,8 +13,8 @@ from ..complexity import Complexity
 from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
+from .base import first_alpha, into_domain
 from .newton import cholesky_solver, line_search, slopes
-from .quartz import first_alpha, into_domain
 
 # A curvature below this part of the largest one counts as none.
 FLAT = 1e-14
@@ -57,6 +57,7 @@ class GramNewton:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def start(

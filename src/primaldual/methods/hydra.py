@@ -82,6 +82,7 @@ class Hydra:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ("distributed",)
 
     def __init__(

@@ -24,10 +24,10 @@ from ._lazy import (
     row_end,
     row_value,
 )
-from .base import visited
+from .base import first_w, visited
 from .l_svrg import require_refresh
 from .sag import loss_gradient
-from .sgd import primal_start, smoothness, unbiased_weights
+from .sgd import smoothness, unbiased_weights
 from .svrg import require_epoch
 
 # Powers of γ below this are taken for zero.
@@ -36,23 +36,23 @@ SMALLEST_POWER = 1e-40
 
 @dataclass(frozen=True)
 class Recurrence:
-    """How z and y = e z + c_F F + c_w w̃ + v move where the drawn row is zero.
+    """How z and y move, in the basis where their 2 × 2 recurrence is diagonal.
 
-    z ← q z − h F and v ← γ v, whatever the parameters of the method: the 2 × 2 recurrence of
-    (z, y) in the basis where it is diagonal. Where the row has an entry, δ x_j joins F and v
-    moves by μ δ x_j.
+    Write y = e z + c_F F + c_w w̃ + v. Where the drawn row is zero, z ← q z − h F and v ← γ v.
+    Where it is not, with δ = (φ'_j(⟨x_j, x⟩) − φ'_j(⟨x_j, w̃⟩))/(n q_j), z moves by another −h δ x_j
+    and v by μ δ x_j.
     """
 
-    t1: float  # x = t1 z + t2 w̃ + t3 y
-    t2: float
-    t3: float
+    t1: float  # the share of z in x = t1 z + t2 w̃ + t3 y
+    t2: float  # the share of w̃
+    t3: float  # the share of y
     decay: float  # 1 − q
-    h: float
-    gamma: float
-    e: float
-    c_F: float
-    c_w: float
-    mu: float
+    h: float  # h
+    gamma: float  # γ
+    e: float  # the part of z in y
+    c_F: float  # the part of F in y
+    c_w: float  # the part of w̃ in y
+    mu: float  # μ
 
 
 @dataclass
@@ -76,7 +76,7 @@ class State:
     scale: float  # q^k
     shift: float  # −h (1 + q + … + q^(k−1))
     v: FloatArray  # v of every coordinate, as of its last visit
-    seen: IntArray  # the step of that visit, counted from the start of the epoch
+    met: IntArray  # the step of that visit, counted from the start of the epoch
     total: FloatArray  # with averaging, Σ_k θ^(k−m) y_k except for what is along F
     mass: float  # and what is along F
 
@@ -121,8 +121,8 @@ class Katyusha:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "importance")
-    name: ClassVar[str] = "katyusha"
     averaging: ClassVar[bool] = True  # whether the next snapshot is the mean of the points y
 
     def __init__(self, epoch: int | None = None) -> None:
@@ -154,7 +154,7 @@ class Katyusha:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        w = primal_start(problem, self.name, w, alpha)
+        w = first_w(problem, w, alpha)
         n, d = problem.n, problem.d
         move = self.recurrence(problem, sampling)
         part = d if self.averaging else 0
@@ -176,10 +176,10 @@ class Katyusha:
             last = min(first + state.left, draws.steps)
             state.scale, state.shift, state.mass = _advance(
                 draws.coordinates[first:last], p.examples.rows, p.loss, p.y, p.sample_weight,
-                state.moving, state.weight, *_in_margins(move), move.decay, move.h, move.gamma, move.e, move.mu,
-                self.averaging, state.powers, state.length, state.left, state.at_anchor,
-                state.slopes, state.F, state.f, state.r, state.scale, state.shift, state.v,
-                state.seen, state.total, state.mass,
+                state.moving, state.weight, *_in_margins(move), move.decay, move.h, move.gamma,
+                move.e, move.mu, self.averaging, state.powers, state.length, state.left,
+                state.at_anchor, state.slopes, state.F, state.f, state.r, state.scale, state.shift,
+                state.v, state.met, state.total, state.mass,
             )  # fmt: skip
             state.left -= last - first
             first = last
@@ -188,7 +188,7 @@ class Katyusha:
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
         """The current y."""
         z = state.scale * state.r + state.shift * state.F
-        missed = state.length - state.left - state.seen
+        missed = state.length - state.left - state.met
         v = state.v * state.powers[np.minimum(missed, len(state.powers) - 1)]
         move = state.move
         return move.e * z + move.c_F * state.F + move.c_w * state.anchor + v, None
@@ -224,11 +224,12 @@ class Katyusha:
         y = state.v  # which is y without its parts along z, F and w̃, and is made y in place
         _put_together(
             state.moving, state.length - state.left, state.powers, move.e, move.c_F, move.c_w,
-            state.scale, state.r, state.shift, state.F, state.anchor, y, state.seen,
+            state.scale, state.r, state.shift, state.F, state.anchor, y, state.met,
         )  # fmt: skip
         self._move_snapshot(state, y)
-        state.F = loss_gradient(p, state.anchor, state.slopes)
-        state.at_anchor, state.f = p.matrix.times(state.anchor), p.matrix.times(state.F)
+        state.at_anchor = p.matrix.times(state.anchor)
+        state.F = loss_gradient(p, state.at_anchor, state.slopes)
+        state.f = p.matrix.times(state.F)
         state.scale, state.shift = 1.0, 0.0
         state.length = state.left = self._draw_length(state)
         _take_apart(
@@ -286,7 +287,6 @@ class LKatyusha(Katyusha):
        SVRG and Katyusha are better without the outer loop", ALT 2020.
     """
 
-    name: ClassVar[str] = "l_katyusha"
     averaging: ClassVar[bool] = False
 
     def __init__(self, refresh: float | None = None) -> None:
@@ -352,19 +352,19 @@ def _in_margins(move: Recurrence) -> tuple[float, float, float, float]:
 
 @kernel
 def _put_together(  # type: ignore[no-untyped-def]
-    moving, now, powers, e, c_F, c_w, scale, r, shift, F, anchor, v, seen
+    moving, now, powers, e, c_F, c_w, scale, r, shift, F, anchor, v, met
 ):  # fmt: skip
-    """R becomes z and v becomes y, every coordinate up to date."""
+    """r becomes z and v becomes y, every coordinate up to date."""
     for i in moving:
         r[i] = scale * r[i] + shift * F[i]
-        v[i] *= powers[min(now - seen[i], powers.size - 1)]
+        v[i] *= powers[min(now - met[i], powers.size - 1)]
         v[i] += e * r[i] + c_F * F[i] + c_w * anchor[i]
-        seen[i] = 0
+        met[i] = 0
 
 
 @kernel
 def _take_apart(moving, e, c_F, c_w, z, F, anchor, y):  # type: ignore[no-untyped-def]
-    """Y becomes v, with a new F and a new w̃."""
+    """y becomes v, with a new F and a new w̃."""
     for i in moving:
         y[i] -= e * z[i] + c_F * F[i] + c_w * anchor[i]
 
@@ -372,7 +372,7 @@ def _take_apart(moving, e, c_F, c_w, z, F, anchor, y):  # type: ignore[no-untype
 @kernel
 def _advance(  # type: ignore[no-untyped-def]
     coordinates, examples, loss, y, c, moving, weight, of_z, of_anchor, of_F, of_v, decay, h, gamma,
-    e, mu, averaging, powers, length, left, at_anchor, slopes, F, f, r, scale, shift, v, seen,
+    e, mu, averaging, powers, length, left, at_anchor, slopes, F, f, r, scale, shift, v, met,
     total, mass,
 ):  # fmt: skip
     q, log_q, ratio = 1.0 - decay, np.log1p(-decay), gamma / (1.0 - decay)
@@ -381,7 +381,7 @@ def _advance(  # type: ignore[no-untyped-def]
         along_r, along_v = 0.0, 0.0
         for k in range(row_begin(examples, j), row_end(examples, j)):
             i, x = row_column(examples, j, k), row_value(examples, j, k)
-            v[i] *= powers[min(now - seen[i], powers.size - 1)]
+            v[i] *= powers[min(now - met[i], powers.size - 1)]
             along_r += x * r[i]
             along_v += x * v[i]
         z = of_z * (scale * along_r + shift * f[j]) + of_anchor * at_anchor[j]
@@ -391,16 +391,18 @@ def _advance(  # type: ignore[no-untyped-def]
         shift = q * shift - h
         stay = 0.0
         if averaging:
-            # What enters now is in all y to come, through z and through v.
-            through_z = -e * h * left * np.exp((left - 1) * log_q)
+            # What enters now is in all the y to come: through z, where F enters as well, with
+            # the same weight in each of them, and through v with 1 + γθ + … + (γθ)^(left−1).
+            now_weight = np.exp((left - 1) * log_q)
+            through_z = -e * h * left * now_weight
+            through_v = mu * (1.0 - ratio**left) / (1.0 - ratio) * now_weight
             mass += through_z
-            geometric = (1.0 - ratio**left) / (1.0 - ratio)
-            stay = through_z + mu * geometric * np.exp((left - 1) * log_q)
+            stay = through_z + through_v
         for k in range(row_begin(examples, j), row_end(examples, j)):
             i, x = row_column(examples, j, k), row_value(examples, j, k)
             r[i] -= h * delta / scale * x
             v[i] = gamma * v[i] + mu * delta * x
-            seen[i] = now + 1
+            met[i] = now + 1
             if averaging:
                 total[i] += stay * delta * x
         left -= 1

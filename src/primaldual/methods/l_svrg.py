@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..complexity import Complexity
 from ..problem import Problem
 from ..samplings import Sampling
@@ -44,8 +42,6 @@ class LSVRG(SVRG):
     .. [2] T. Hofmann, A. Lucchi, S. Lacoste-Julien, B. McWilliams. "Variance reduced stochastic
        gradient descent with neighbors", NIPS 2015.
     """
-
-    name: ClassVar[str] = "l_svrg"
 
     def __init__(self, step: float = 1 / 6, refresh: float | None = None) -> None:
         super().__init__(step)

@@ -55,6 +55,7 @@ class NewtonCG:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def start(

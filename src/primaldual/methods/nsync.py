@@ -77,6 +77,7 @@ class NSync:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ANY_SAMPLING
 
     def __init__(self, step: str = "fixed") -> None:

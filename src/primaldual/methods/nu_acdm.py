@@ -79,6 +79,7 @@ class NUACDM:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ("importance", "uniform")
 
     def plan(self, problem: Problem) -> Sampling:

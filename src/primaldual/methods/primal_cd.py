@@ -58,6 +58,7 @@ class PrimalCD:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def start(

@@ -11,11 +11,11 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity, complexity
-from ..losses import loss_derivative, loss_dual_step, loss_nearest_dual
+from ..losses import loss_derivative, loss_dual_step
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import ANY_SAMPLING, visited
+from .base import ANY_SAMPLING, first_alpha, visited
 
 
 @dataclass
@@ -74,6 +74,7 @@ class Quartz:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ANY_SAMPLING
 
     def __init__(self, step: str = "exact", averaging: bool = False) -> None:
@@ -141,41 +142,12 @@ class Quartz:
         return replace(stated, cost=2 * stated.cost) if self.averaging else stated
 
 
-def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None) -> FloatArray:
-    """α itself moved into its domain, or α at the margins of w, or zero.
-
-    At zero, the α_j of empty examples get their optimal value, which is known.
-    """
-    if alpha is not None:
-        alpha = np.array(alpha, dtype=np.float64)
-        into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
-        return alpha
-    if w is not None:
-        z = problem.matrix.times(w)
-        return problem.dual_point(z + problem.best_intercept(z))
-    alpha = np.zeros(problem.n)
-    empty = problem.examples.counts == 0
-    if empty.any() and not problem.fit_intercept:
-        alpha[empty] = problem.dual_point(np.zeros(problem.n))[empty]
-    return alpha
-
-
 def _move_centre(state: State, steps: int) -> None:
     """One step of the method of multipliers per epoch: centre += Σ α_j/(λ_b n)."""
     state.steps += steps
     if state.steps >= state.problem.n:
         state.bias[0] += state.shift * state.bias[1]
         state.steps = 0
-
-
-@kernel
-def into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
-    """Move every α_j/c_j to the nearest point where the conjugate is finite."""
-    for j in range(alpha.size):
-        if c[j] > 0.0:
-            alpha[j] = c[j] * loss_nearest_dual(loss, alpha[j] / c[j], y[j])
-        else:
-            alpha[j] = 0.0
 
 
 @kernel

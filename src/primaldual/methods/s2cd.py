@@ -16,8 +16,8 @@ from ..problem import Problem
 from ..rows import SparseRows, row_dot
 from ..samplings import Draws, Importance, Sampling
 from ._lazy import row_begin, row_column, row_end, row_value
+from .base import first_w
 from .sag import loss_gradient, require_step
-from .sgd import primal_start
 from .svrg import Epochs, per_step, random_length, require_epoch, semi_stochastic_epochs
 
 
@@ -80,6 +80,7 @@ class S2CD:
     """
 
     side: ClassVar[Side] = "primal"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("importance", "uniform")
 
     def __init__(self, step: float = 0.1, epoch: int | None = None) -> None:
@@ -108,7 +109,7 @@ class S2CD:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        w = primal_start(problem, "s2cd", w, alpha)
+        w = first_w(problem, w, alpha)
         epochs = self.epochs(problem, sampling)
         features = problem.matrix.sparse_rows("feature")
         running = np.empty(len(features.values))
@@ -126,7 +127,7 @@ class S2CD:
         first, last = 0, -1
         while last < draws.steps:
             if state.left == 0 and draws.steps:
-                state.F = loss_gradient(p, state.w, state.slopes)
+                state.F = loss_gradient(p, p.matrix.times(state.w), state.slopes)
                 state.left = random_length(
                     state.rng, state.epochs.longest, state.epochs.eta * p.lam
                 )

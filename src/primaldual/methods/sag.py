@@ -16,8 +16,8 @@ from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
 from ._lazy import SMALLEST_SCALE, combine, moving_features
-from .base import visited
-from .sgd import primal_start, smoothness
+from .base import first_w, visited
+from .sgd import smoothness
 
 
 @dataclass
@@ -69,8 +69,8 @@ class SAG:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform",)
-    name: ClassVar[str] = "sag"
     prox: bool = False
 
     def __init__(self, step: float = 1 / 16) -> None:
@@ -86,9 +86,9 @@ class SAG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero, with the table of that point."""
-        w = primal_start(problem, self.name, w, alpha)
+        w = first_w(problem, w, alpha)
         slopes = np.empty(problem.n)
-        G = loss_gradient(problem, w, slopes)
+        G = loss_gradient(problem, problem.matrix.times(w), slopes)
         decay, h = step_of(self.step / _smoothness(problem), problem.lam, self.prox)
         return State(
             problem, moving_features(problem, w), decay, h, slopes, G, w, 1.0, 0.0,
@@ -165,8 +165,6 @@ class SAGA(SAG):
        support for non-strongly convex composite objectives", NIPS 2014.
     """
 
-    name: ClassVar[str] = "saga"
-
     def __init__(self, form: str = "plain", step: float = 1 / 3) -> None:
         super().__init__(step)
         if form not in ("plain", "prox"):
@@ -194,9 +192,9 @@ def step_of(eta: float, lam: float, prox: bool) -> tuple[float, float]:
     return h * lam, h
 
 
-def loss_gradient(problem: Problem, w: FloatArray, slopes: FloatArray) -> FloatArray:
-    """F(w) = (1/n) Σ_j c_j φ'_j(⟨x_j, w⟩) x_j; the slopes c_j φ'_j are left in ``slopes``."""
-    derivatives(problem.loss, problem.matrix.times(w), problem.y, problem.sample_weight, slopes)
+def loss_gradient(problem: Problem, z: FloatArray, slopes: FloatArray) -> FloatArray:
+    """F = (1/n) Σ_j c_j φ'_j(z_j) x_j; the slopes c_j φ'_j are left in ``slopes``."""
+    derivatives(problem.loss, z, problem.y, problem.sample_weight, slopes)
     return problem.matrix.transposed_times(slopes / problem.n)
 
 

@@ -15,8 +15,7 @@ from ..losses import loss_derivative, loss_dual_step, loss_fenchel_gap
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import visited
-from .quartz import first_alpha
+from .base import first_alpha, visited
 
 # How the kernel finds s in α_j += s (−φ'_j − α_j).
 EXACT, BOUND, FIXED = 0, 1, 2
@@ -74,8 +73,8 @@ class SDCA:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "permutation", "importance")
-    name: ClassVar[str] = "sdca"
 
     def __init__(self, option: str = "I") -> None:
         if option not in _KINDS:
@@ -91,7 +90,7 @@ class SDCA:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         return State(problem, self._kappa(problem), alpha, problem.primal_point(alpha))
 
     def advance(self, state: State, draws: Draws) -> float:
@@ -142,7 +141,6 @@ class IProxSDCA(SDCA):
     """
 
     samplings: ClassVar[tuple[str, ...]] = ("importance",)
-    name: ClassVar[str] = "iprox_sdca"
 
     def __init__(self, option: str = "I") -> None:
         if option in ("IV", "V"):
@@ -151,18 +149,6 @@ class IProxSDCA(SDCA):
                 "all examples and gains nothing from importance sampling."
             )
         super().__init__(option)
-
-
-def dual_start(
-    problem: Problem, name: str, w: FloatArray | None, alpha: FloatArray | None
-) -> FloatArray:
-    """A feasible α of its own for a method to start from; refuses a free intercept."""
-    if problem.fit_intercept:
-        raise ValueError(
-            f"method {name!r} has no free intercept yet: use nsync or quartz, "
-            "or add a constant feature."
-        )
-    return first_alpha(problem, w, alpha)
 
 
 def largest_square(problem: Problem) -> float:

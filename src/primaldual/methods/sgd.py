@@ -16,7 +16,7 @@ from ..losses import loss_derivative
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import visited
+from .base import first_w, visited
 
 
 @dataclass
@@ -69,6 +69,7 @@ class SGD:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "importance")
 
     def __init__(self, average: bool = True) -> None:
@@ -83,7 +84,7 @@ class SGD:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        w = primal_start(problem, "sgd", w, alpha)
+        w = first_w(problem, w, alpha)
         weight = unbiased_weights(problem, sampling)
         L = smoothness(problem, weight) + problem.lam
         lag = np.zeros(problem.d if self.average else 0)
@@ -113,20 +114,6 @@ class SGD:
     def _reads(self) -> float:
         """One product and one addition with a row, as in a plain step, and one for the average."""
         return 1.5 if self.average else 1.0
-
-
-def primal_start(
-    problem: Problem, name: str, w: FloatArray | None, alpha: FloatArray | None
-) -> FloatArray:
-    """A w of its own for a method to start from; refuses a free intercept."""
-    if problem.fit_intercept:
-        raise ValueError(
-            f"method {name!r} has no free intercept yet: use nsync or quartz, "
-            "or add a constant feature."
-        )
-    if w is not None:
-        return np.array(w, dtype=np.float64)
-    return np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
 
 
 def unbiased_weights(problem: Problem, sampling: Sampling) -> FloatArray:

@@ -16,8 +16,8 @@ from ..losses import loss_dual_step
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import visited
-from .sdca import batch_size, dual_start, largest_square
+from .base import first_alpha, visited
+from .sdca import batch_size, largest_square
 
 
 @dataclass
@@ -70,8 +70,8 @@ class SPDC:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "tau_nice", "permutation")
-    name: ClassVar[str] = "spdc"
 
     def start(
         self,
@@ -82,7 +82,7 @@ class SPDC:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
-        alpha = dual_start(problem, self.name, w, alpha)
+        alpha = first_alpha(problem, w, alpha)
         n, d, lam, m = problem.n, problem.d, problem.lam, batch_size(sampling)
         R = _radius(problem)
         balance = math.sqrt(m / (problem.beta * n * lam))  # √(mγ/(nλ))

@@ -21,9 +21,9 @@ from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
 from ._lazy import SMALLEST_SCALE, combine, moving_features
-from .base import visited
+from .base import first_w, visited
 from .sag import loss_gradient, require_step, step_of
-from .sgd import primal_start, smoothness, unbiased_weights
+from .sgd import smoothness, unbiased_weights
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class SVRG:
     """
 
     side: ClassVar[Side] = "dual"
+    free_intercept: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ("uniform", "importance")
-    name: ClassVar[str] = "svrg"
     prox: ClassVar[bool] = False
     averaging: ClassVar[bool] = False  # whether the next snapshot is the mean of the iterates
 
@@ -130,7 +130,7 @@ class SVRG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        w = primal_start(problem, self.name, w, alpha)
+        w = first_w(problem, w, alpha)
         n, d = problem.n, problem.d
         epochs = self.epochs(problem, sampling)
         decay, h = step_of(epochs.eta, problem.lam, self.prox)
@@ -182,7 +182,7 @@ class SVRG:
         """Move the snapshot and take the full gradient there; return the nonzeros visited."""
         p = state.problem
         self._move_snapshot(state)
-        state.F = loss_gradient(p, state.anchor, state.slopes)
+        state.F = loss_gradient(p, p.matrix.times(state.anchor), state.slopes)
         state.f = p.matrix.times(state.F)
         combine(state.moving, state.r, 1.0, state.anchor, 0.0, state.F)
         state.scale, state.shift = 1.0, 0.0
@@ -222,8 +222,6 @@ class S2GD(SVRG):
     .. [1] J. Konečný, P. Richtárik. "Semi-stochastic gradient descent methods", Frontiers in
        Applied Mathematics and Statistics 2017.
     """
-
-    name: ClassVar[str] = "s2gd"
 
     def __init__(self, step: float = 0.1, epoch: int | None = None) -> None:
         super().__init__(step, epoch)
@@ -274,7 +272,6 @@ class ProxSVRG(SVRG):
        reduction", SIAM Journal on Optimization 2014.
     """
 
-    name: ClassVar[str] = "prox_svrg"
     prox: ClassVar[bool] = True
     averaging: ClassVar[bool] = True
 
@@ -333,7 +330,6 @@ class MS2GD(ProxSVRG):
     """
 
     samplings: ClassVar[tuple[str, ...]] = ("tau_nice",)
-    name: ClassVar[str] = "ms2gd"
 
     def __init__(self, step: float | None = None, epoch: int | None = None) -> None:
         super().__init__(0.1 if step is None else step, epoch)
