@@ -93,7 +93,9 @@ def solve(
         )
     chosen = _as_sampling(sampling, name, runner, problem)
     w, alpha = _start_point(problem, start)
-    _drive(run, name, runner, chosen, np.random.default_rng(seed), w, alpha)
+    # What overflows is not finite, and is reported as such by the certificate.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        _drive(run, name, runner, chosen, np.random.default_rng(seed), w, alpha)
     proof = run.best.certificate()
     status = Status.CONVERGED if proof.relative_gap <= tol else run.status
     assert status is not None

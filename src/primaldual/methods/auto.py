@@ -29,6 +29,7 @@ EXAMPLE = 100.0  # the scalar work for one example: exponentials, the one-dimens
 SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.08  # a multiply-add in BLAS
 STEP = 60_000.0  # the fixed price of a Newton step
+PRODUCT = 20_000.0  # the fixed price of two products with the data
 
 # Sparse data with more than this share of nonzeros is copied into dense rows, if not too large.
 DENSE_SHARE = 0.25
@@ -39,6 +40,10 @@ NEWTON_STEPS = 6
 ASSUMED_EPOCHS = 12
 # Products with the data that truncated Newton is assumed to need.
 ASSUMED_PRODUCTS = 500
+# Rounds without progress after which a second-order method is given up for another one, and the
+# most nanoseconds that one may be predicted to take.
+STUCK_ROUNDS = 6
+MOST_RESCUE = 30e9
 # Epochs before the observed contraction is trusted.
 TRIAL_EPOCHS = 4
 
@@ -93,7 +98,7 @@ class Auto:
         name, why = first_choice(problem)
         method = _ENGINE[name]()
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
-        return State(problem, rng, method, name, inner, log=[f"{name}: {why}"])
+        return State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
@@ -122,15 +127,32 @@ class Auto:
 
     def _successor(self, state: State) -> tuple[str, str] | None:
         """The method that should take over, and why; None to go on."""
-        if state.name not in ("dual_cd", "primal_cd") or len(state.gaps) < TRIAL_EPOCHS:
-            return None
         p = state.problem
+        if state.name not in ("dual_cd", "primal_cd"):
+            return self._fallback(state)
+        if len(state.gaps) < TRIAL_EPOCHS:
+            return None
         left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
         ahead = left * epoch_cost(p, state.name)
         rescue = min(rescues(p).items(), key=lambda item: item[1])
         if ahead <= rescue[1]:
             return None
         return rescue[0], f"{state.name} would need about {left:.0f} more rounds"
+
+    def _fallback(self, state: State) -> tuple[str, str] | None:
+        """Another second-order method, once, if the current one has long not got anywhere."""
+        recent, earlier = state.gaps[-STUCK_ROUNDS:], state.gaps[:-STUCK_ROUNDS]
+        # An infinite estimate comes with a shortened step, which is progress.
+        if not earlier or max(recent) == np.inf or min(recent) < 0.9 * min(earlier):
+            return None
+        others = {
+            name: price
+            for name, price in rescues(state.problem).items()
+            if name not in state.tried and price <= MOST_RESCUE
+        }
+        if not others:
+            return None
+        return min(others, key=lambda name: others[name]), f"{state.name} is stuck"
 
 
 _ENGINE: dict[str, Any] = {
@@ -166,7 +188,8 @@ def first_choice(problem: Problem) -> tuple[str, str]:
 def rescues(problem: Problem) -> dict[str, float]:
     """What can take over from coordinate descent, with its predicted nanoseconds."""
     streamed = VISIT_STREAMED * problem.matrix.nnz + 0.1 * EXAMPLE * problem.n
-    return {**_direct(problem), "newton_cg": ASSUMED_PRODUCTS * streamed}
+    truncated = ASSUMED_PRODUCTS * (streamed + PRODUCT) + NEWTON_STEPS * STEP
+    return {**_direct(problem), "newton_cg": truncated}
 
 
 def _direct(problem: Problem) -> dict[str, float]:
@@ -206,5 +229,6 @@ def _hand_over(state: State, name: str, why: str) -> None:
     state.method = _ENGINE[name]()
     state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.name = name
+    state.tried.add(name)
     state.gaps = []
     state.log.append(f"{name}: {why}")

@@ -14,7 +14,7 @@ from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import first_alpha, into_domain
-from .newton import cholesky_solver, line_search, slopes
+from .newton import BLAS, cholesky_solver, gap_after, line_search, slopes
 
 # A curvature below this part of the largest one counts as none.
 FLAT = 1e-14
@@ -97,8 +97,8 @@ class GramNewton:
         state.alpha = alpha
         into_domain(p.loss, p.y, p.sample_weight, alpha)
         gaps = sum_fenchel_gaps(p.loss, state.z, alpha, p.y, p.sample_weight)
-        state.gap = float(gaps) / p.n if s == 1.0 else np.inf
-        return float(p.n) ** 2 * (p.n / 6 + 2)
+        state.gap = gap_after(s, float(gaps) / p.n, state.gap)
+        return float(p.n) ** 2 * (p.n / 6 + 2) / BLAS
 
     def gap_estimate(self, state: State) -> float:
         """The gap of the last step's pair, as computed along the way."""

@@ -26,9 +26,8 @@ from ._lazy import (
 )
 from .base import first_w, visited
 from .l_svrg import require_refresh
-from .sag import loss_gradient
 from .sgd import smoothness, unbiased_weights
-from .svrg import require_epoch
+from .svrg import gradient_at, require_epoch
 
 # Powers of γ below this are taken for zero.
 SMALLEST_POWER = 1e-40
@@ -228,7 +227,7 @@ class Katyusha:
         )  # fmt: skip
         self._move_snapshot(state, y)
         state.at_anchor = p.matrix.times(state.anchor)
-        state.F = loss_gradient(p, state.at_anchor, state.slopes)
+        state.F = gradient_at(p, state.at_anchor, state.moving, state.slopes, state.F)
         state.f = p.matrix.times(state.F)
         state.scale, state.shift = 1.0, 0.0
         state.length = state.left = self._draw_length(state)

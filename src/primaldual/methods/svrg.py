@@ -16,7 +16,7 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
-from ..losses import loss_derivative
+from ..losses import derivatives, loss_derivative
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
@@ -182,12 +182,14 @@ class SVRG:
         """Move the snapshot and take the full gradient there; return the nonzeros visited."""
         p = state.problem
         self._move_snapshot(state)
-        state.F = loss_gradient(p, p.matrix.times(state.anchor), state.slopes)
+        state.F = gradient_at(p, p.matrix.times(state.anchor), state.moving, state.slopes, state.F)
         state.f = p.matrix.times(state.F)
         combine(state.moving, state.r, 1.0, state.anchor, 0.0, state.F)
         state.scale, state.shift = 1.0, 0.0
         state.length = state.left = self._draw_length(state)
-        state.total, state.mass = np.zeros(len(state.total)), 0.0
+        if self.averaging:
+            combine(state.moving, state.total, 0.0, state.r, 0.0, state.r)
+            state.mass = 0.0
         return 1.5 * p.matrix.nnz  # two products and one addition with every row
 
     def _move_snapshot(self, state: State) -> None:
@@ -344,6 +346,20 @@ class MS2GD(ProxSVRG):
         return self._proximal_epochs(problem, L, step, variance, -(-2 * n // b))
 
 
+def gradient_at(
+    problem: Problem, z: FloatArray, moving: IntArray, slopes: FloatArray, out: FloatArray
+) -> FloatArray:
+    """The ``loss_gradient`` at margins z, written over the old one where the data is sparse.
+
+    A new vector would cost O(d) in every epoch, however few features there are to move.
+    """
+    if not problem.matrix.is_sparse:
+        return loss_gradient(problem, z, slopes)
+    derivatives(problem.loss, z, problem.y, problem.sample_weight, slopes)
+    _renew(problem.examples.rows, slopes, moving, out)
+    return out
+
+
 def semi_stochastic_epochs(
     L: float, lam: float, step: float, epoch: int | None, at_least: int, noise: float = 1.0
 ) -> Epochs:
@@ -379,6 +395,16 @@ def per_step(epochs: Epochs) -> float:
     if epochs.contraction >= 1:
         return math.inf
     return -1 / math.expm1(math.log(epochs.contraction) / epochs.mean)
+
+
+@kernel
+def _renew(examples, slopes, moving, F):  # type: ignore[no-untyped-def]
+    """F = (1/n) Σ_j slopes_j x_j; F is zero outside the moving features and stays so."""
+    n = slopes.size
+    for i in moving:
+        F[i] = 0.0
+    for j in range(n):
+        row_add(examples, j, slopes[j] / n, F)
 
 
 @kernel
