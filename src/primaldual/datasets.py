@@ -619,7 +619,10 @@ def load(name: str, n_features: int | None = None) -> tuple[sparse.csr_array, Fl
         if path.is_file():
             with opener(path) as file:
                 X, y = load_svmlight_file(file, n_features=n_features, dtype=np.float64)
-            return sparse.csr_array(X), np.asarray(y, dtype=np.float64)
+            # scikit-learn's reader gives 64-bit indices, which other solvers refuse.
+            kind = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
+            parts = (X.data, X.indices.astype(kind), X.indptr.astype(kind))
+            return sparse.csr_array(parts, shape=X.shape), np.asarray(y, dtype=np.float64)
     raise FileNotFoundError(
         f"No data set {name!r} in {folder}, the folder named by PRIMALDUAL_DATA: looked for "
         f"{endings}. Put one of them there, or set PRIMALDUAL_DATA to the folder that has it."

@@ -266,6 +266,7 @@ class Squared(NamedTuple):
     """
 
     classification = False  # type: ignore[misc]
+    quadratic = True  # type: ignore[misc]
     shift_invariant = True  # type: ignore[misc]
     smoothness = 1.0  # type: ignore[misc]
 

@@ -231,39 +231,49 @@ class Matrix:
     @cached_property
     def nnz(self) -> int:
         """‖X‖₀, the number of entries different from zero."""
-        return int(self.counts("example").sum())
+        if isinstance(self._major, SparseRows):
+            return len(self._major.values)
+        return int(self._dense_counts[0].sum())
 
     def counts(self, by: str) -> IntArray:
         """‖row‖₀ of every example or feature."""
-        along, across = self._counts
-        return along if by == self._by else across
-
-    @cached_property
-    def _counts(self) -> tuple[IntArray, IntArray]:
-        width = self.shape[1] if self._by == "example" else self.shape[0]
-        if isinstance(self._major, SparseRows):
-            return np.diff(self._major.indptr), np.bincount(self._major.indices, minlength=width)
-        along = np.zeros(len(self._major.values), dtype=np.int64)
-        across = np.zeros(width, dtype=np.int64)
-        for block in _blocks(self._major.values):
-            nonzero = self._major.values[block] != 0
-            along[block] = nonzero.sum(axis=1)
-            across += nonzero.sum(axis=0)
-        return along, across
+        if isinstance(self._major, DenseRows):
+            return self._dense_counts[by != self._by]
+        return np.diff(self._major.indptr) if by == self._by else self._across[0]
 
     def squared_norms(self, by: str, column_weights: FloatArray | None = None) -> FloatArray:
         """Σ_j c_j row_i[j]² for every example or feature; c = 1 unless given."""
-        rows, n, d = self._major, *self.shape
-        length, width = (n, d) if by == "example" else (d, n)
+        rows, along = self._major, by == self._by
+        if isinstance(rows, SparseRows) and column_weights is None and not along:
+            return self._across[1].copy()
+        length, width = self.shape if by == "example" else self.shape[::-1]
         # One number stands for equal weights: no vector to make, nothing to look up.
         weights = np.ones(1) if column_weights is None else column_weights
         out = np.zeros(length)
         if isinstance(rows, SparseRows):
-            squares = _sparse_squares_along if by == self._by else _sparse_squares_across
-            squares(rows, weights, out)
+            (_sparse_squares_along if along else _sparse_squares_across)(rows, weights, out)
         else:
-            _dense_squares(rows.values, np.broadcast_to(weights, width), by == self._by, out)
+            _dense_squares(rows.values, np.broadcast_to(weights, width), along, out)
         return out
+
+    @cached_property
+    def _across(self) -> tuple[IntArray, FloatArray]:
+        """Counts and squared norms of the columns of sparse rows, in one pass."""
+        pairs = np.zeros((self.shape[1] if self._by == "example" else self.shape[0], 2))
+        _sparse_columns(self._major, pairs)
+        return pairs[:, 0].astype(np.int64), pairs[:, 1].copy()
+
+    @cached_property
+    def _dense_counts(self) -> tuple[IntArray, IntArray]:
+        """‖·‖₀ of the rows and of the columns of dense rows."""
+        values = self._major.values
+        along = np.zeros(values.shape[0], dtype=np.int64)
+        across = np.zeros(values.shape[1], dtype=np.int64)
+        for block in _blocks(values):
+            nonzero = values[block] != 0
+            along[block] = nonzero.sum(axis=1)
+            across += nonzero.sum(axis=0)
+        return along, across
 
     def times(self, w: FloatArray) -> FloatArray:
         """X w, accumulated in float64."""
@@ -321,7 +331,8 @@ class Matrix:
         if isinstance(rows, DenseRows):
             return _dense_product(rows.values, vector, along)
         out = np.zeros(size)
-        (_gather if along else _scatter)(rows, vector, out)
+        for first, last in _row_ranges(rows.indptr):
+            (_gather if along else _scatter)(rows, vector, first, last, out)
         return out
 
 
@@ -360,15 +371,26 @@ def _blocks(values: FloatArray, entries: int = 1 << 20) -> Iterator[slice]:
         yield slice(first, min(first + step, len(values)))
 
 
+def _row_ranges(indptr: IntArray, nonzeros: int = 1 << 26) -> Iterator[tuple[int, int]]:
+    """Ranges of rows with about that many nonzeros, so that Ctrl-C is heard between them."""
+    first, length = 0, len(indptr) - 1
+    while first < length:
+        last = length
+        if indptr[-1] - indptr[first] > nonzeros:
+            last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + nonzeros)) - 1)
+        yield first, last
+        first = last
+
+
 @kernel
-def _gather(rows, vector, out):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
+def _gather(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
         out[i] = row_dot(rows, i, vector)
 
 
 @kernel
-def _scatter(rows, vector, out):  # type: ignore[no-untyped-def]
-    for i in range(vector.size):
+def _scatter(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
         if vector[i] != 0.0:
             row_add(rows, i, vector[i], out)
 
@@ -393,6 +415,16 @@ def _sparse_squares_along(rows, weights, out):  # type: ignore[no-untyped-def]
             c = weights[0] if equal else weights[np.uint64(rows.indices[k])]
             total += c * x * x
         out[i] = total
+
+
+@kernel
+def _sparse_columns(rows, pairs):  # type: ignore[no-untyped-def]
+    """Side by side, the number of entries of every column and the sum of their squares."""
+    for k in range(np.uint64(rows.values.size)):
+        x = np.float64(rows.values[k])
+        j = np.uint64(rows.indices[k])
+        pairs[j, 0] += 1.0
+        pairs[j, 1] += x * x
 
 
 @kernel

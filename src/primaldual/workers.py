@@ -73,7 +73,8 @@ def on_support(rows: Rows, width: int) -> tuple[Rows, IntArray]:
         return rows, np.arange(width)
     support, indices = np.unique(rows.indices, return_inverse=True)
     indices = _frozen(indices.astype(rows.indices.dtype))
-    return SparseRows(rows.indptr, indices, rows.values), support
+    # NumPy is much slower with indices of another type than its own.
+    return SparseRows(rows.indptr, indices, rows.values), support.astype(np.intp)
 
 
 def _frozen(array: Any) -> Any:

@@ -59,6 +59,18 @@ class AccProxSDCA:
     K = n + √(nβR²/λ) up to logarithms and constants. The method pays where βR²/λ is ten times n
     or more; for βR²/λ ≤ n it is SDCA.
 
+    Rate
+    ----
+    K = n + √(nβR²/λ), up to logarithms and constants.
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀ + ‖X‖₀/n for the looks at the gap.
+
+    When to use
+    -----------
+    Badly conditioned problems, βR²/λ ten times n or more, where plain SDCA crawls.
+
     References
     ----------
     .. [1] S. Shalev-Shwartz, T. Zhang. "Accelerated proximal stochastic dual coordinate ascent

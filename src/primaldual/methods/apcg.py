@@ -57,6 +57,18 @@ class APCG:
     of each, so it costs only the nonzeros of its row. x may leave the domain of φ*: the iterate
     shown is its nearest feasible point.
 
+    Rate
+    ----
+    K = n √(1 + βR²/(λn)).
+
+    Cost
+    ----
+    W = 2‖X‖₀/n: two vectors are kept up to date.
+
+    When to use
+    -----------
+    The first choice among accelerated dual methods: small λ, and no inner loop to tune.
+
     References
     ----------
     .. [1] Q. Lin, Z. Lu, L. Xiao. "An accelerated randomized proximal coordinate gradient method

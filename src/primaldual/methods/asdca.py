@@ -52,6 +52,18 @@ class ASDCA:
 
     w is kept as w̄ + scale · apart, so a step costs only the nonzeros of its rows.
 
+    Rate
+    ----
+    K = n/(θm), θ = ¼ min{1, √(g/m), g, g^⅔/m^⅓}, g = λn/(βR²).
+
+    Cost
+    ----
+    W = 2m‖X‖₀/n: two vectors are kept up to date.
+
+    When to use
+    -----------
+    Mini-batches of examples and small λ; its constants are large, so elsewhere SDCA is faster.
+
     References
     ----------
     .. [1] S. Shalev-Shwartz, T. Zhang. "Accelerated mini-batch stochastic dual coordinate

@@ -85,6 +85,18 @@ class CoCoA:
 
     A free intercept is handled by the method of multipliers, as in Quartz.
 
+    Rate
+    ----
+    K = H (1 + βσ'σ_max/(λn))/(γ(1 − Θ)) draws, H = local_epochs · n of them in a round.
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀, and a message of a node's features per round.
+
+    When to use
+    -----------
+    Data distributed by examples, where a message costs much more than a pass over a node's block.
+
     Parameters
     ----------
     nodes : int, optional

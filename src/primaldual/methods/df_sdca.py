@@ -46,6 +46,18 @@ class DfSDCA:
     parameters of the sampling. The expected distance to the optimum, of w and of α, contracts by
     1 − θ per iteration: K = 1/θ. ``MISO`` is the same update with another δ.
 
+    Rate
+    ----
+    K = max_j (β v_j + λn)/(q_j λn), eq. (9).
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀.
+
+    When to use
+    -----------
+    Losses without a cheap conjugate or dual step: only φ' is evaluated.
+
     References
     ----------
     .. [1] S. Shalev-Shwartz. "SDCA without duality, regularization, and individual convexity",
@@ -111,6 +123,18 @@ class MISO(DfSDCA):
 
     with L = max_j β‖x_j‖² + λ. K = max(2n, 4L/λ): in the big-data regime n ≥ 2L/λ the step is
     full, δ = 1, which is Finito's. Permutations are usually faster, but have no such bound.
+
+    Rate
+    ----
+    K = max(2n, 4L/λ), L = max_j β‖x_j‖² + λ.
+
+    Cost
+    ----
+    W = ‖X‖₀/n.
+
+    When to use
+    -----------
+    Big data, n ≥ 2L/λ, where its full step needs no step length.
 
     References
     ----------

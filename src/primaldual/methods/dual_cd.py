@@ -54,6 +54,19 @@ class DualCD:
     margin for the logistic loss). No theorem here covers the order; the bound of importance
     sampling is stated as a guide. A free intercept is treated as in ``Quartz``.
 
+    Rate
+    ----
+    None is proven for this order; the K of importance sampling, Σ_j (β‖x_j‖² + λn)/(λn), is a
+    guide.
+
+    Cost
+    ----
+    One pass per n steps; stated as that of importance sampling.
+
+    When to use
+    -----------
+    The fastest plain method in practice where ``advise`` says dual, unless λ is very small.
+
     References
     ----------
     .. [1] C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan. "A dual coordinate

@@ -51,6 +51,18 @@ class GramNewton:
     linear algebra is done with n × n matrices. The data is read twice: for K, and for the final
     w = w(a).
 
+    Rate
+    ----
+    Quadratic near the optimum, so K = 1: a handful of steps to any accuracy.
+
+    Cost
+    ----
+    A Cholesky factorisation, n³/6 multiply-adds.
+
+    When to use
+    -----------
+    Up to a few thousand examples, however many features there are.
+
     References
     ----------
     .. [1] O. Chapelle. "Training a support vector machine in the primal", Neural Computation 2007.

@@ -18,8 +18,8 @@ from ..problem import Problem
 from ..rows import DenseRows, Rows, SparseRows, row_slope
 from ..samplings import Distributed, Draws, Sampling
 from ..workers import Crew, InProcess, Workers, cut, own_rows
+from . import nsync
 from .base import visited
-from .nsync import move_intercept
 
 
 @dataclass
@@ -38,13 +38,10 @@ class Node:
 
 
 @dataclass
-class State:
-    """Where the method stands."""
+class State(nsync.State):
+    """Where the method stands; w is that of the nodes, as far as they live in this memory."""
 
-    problem: Problem
     workers: Workers  # the nodes
-    z: FloatArray  # margins Xᵀw + b, the sum over all nodes
-    intercept: float  # b, solved exactly after every call of advance
 
 
 class Hydra:
@@ -65,8 +62,21 @@ class Hydra:
     The expected error contracts by 1 − 1/K per iteration, K = (s/τ) max_i (β u_i + λn)/(λn) with
     s features per node and the u of ``Distributed.eso``. The iterates are those of NSync with the
     same draws, to the bit: what differs is where things live. A node answers with the entries of
-    z that it changes, so an iteration costs the nonzeros of its rows; in one process the calls of
-    the nodes, some 10 μs each, come on top.
+    z that it changes, so an iteration costs the nonzeros of its rows, and a call of every node.
+    Nodes ``InProcess`` see each other's memory and need no calls: there the kernel of NSync takes
+    all iterations at once.
+
+    Rate
+    ----
+    K = (s/τ) max_i (β u_i + λn)/(λn) with s features per node.
+
+    Cost
+    ----
+    W = Σ_i (τ/s) ‖X_i:‖₀, and a message per iteration.
+
+    When to use
+    -----------
+    Data distributed by features.
 
     Parameters
     ----------
@@ -107,28 +117,30 @@ class Hydra:
         """The state at ``w``, at w(α), or at zero."""
         if w is None:
             w = np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
-        features = problem.features
+        w, features = w.copy(), problem.features
         step = problem.n / features.curvature(sampling.eso(features))
         nodes = [
             Node(
                 first, own_rows(features.rows, first, last), features.counts[first:last],
-                step[first:last], w[first:last].copy(),
+                step[first:last], w[first:last],
                 problem.loss, problem.y, problem.sample_weight, problem.lam,
             )
             for first, last in cut(problem.d, sampling.block_size, sampling.blocks)
         ]  # fmt: skip
-        state = State(problem, self.workers(nodes), problem.matrix.times(w), 0.0)
-        move_intercept(state)
+        state = State(problem, step, w, problem.matrix.times(w), 0.0, self.workers(nodes))
+        nsync.move_intercept(state)
         return state
 
     def advance(self, state: State, draws: Draws) -> float:
         """Take the steps in ``draws``."""
+        if type(state.workers) is InProcess:  # a subclass may keep its parts apart
+            return nsync.NSync().advance(state, draws)
         starts, coordinates = draws
         if not draws.steps:  # compile
             _reduce(state, coordinates[:0])
         for k in range(draws.steps):
             _reduce(state, coordinates[starts[k] : starts[k + 1]])
-        move_intercept(state)
+        nsync.move_intercept(state)
         return visited(state.problem.features, draws)
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:

@@ -8,16 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from scipy import sparse
 
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
-from ..losses import loss_derivative
+from ..losses import derivatives, loss_derivative
 from ..problem import Problem
+from ..rows import Matrix
 from ..samplings import Draws, Sampling
 from ._lazy import (
     SMALLEST_SCALE,
-    combine,
     moving_features,
     row_begin,
     row_column,
@@ -27,7 +28,7 @@ from ._lazy import (
 from .base import first_w, visited
 from .l_svrg import require_refresh
 from .sgd import smoothness, unbiased_weights
-from .svrg import gradient_at, require_epoch
+from .svrg import require_epoch
 
 # Powers of γ below this are taken for zero.
 SMALLEST_POWER = 1e-40
@@ -61,7 +62,8 @@ class State:
     problem: Problem
     rng: Generator  # for the moments of L-Katyusha's snapshots
     move: Recurrence
-    moving: IntArray  # the features that are not empty, or do not start at zero
+    matrix: Matrix  # the examples, without the features that never move
+    moving: IntArray  # the others: they are not empty, or do not start at zero
     weight: FloatArray  # 1/(n q_j): makes the gradient of the drawn example unbiased
     powers: FloatArray  # 1, γ, γ², … down to 0
     length: int  # steps of this epoch; 0 before the first
@@ -107,6 +109,18 @@ class Katyusha:
     kept as scale · r + shift · F; what is left of y besides z, F and w̃ shrinks at the rate
     γ ≤ 1/2 and is brought up to date when its coordinate is met. So a step costs only the
     nonzeros of its row, and the weighted mean one more addition per row.
+
+    Rate
+    ----
+    (1 − 1/K)^m = 1/min((1 + aλ)^m, 3/2): for m = 2n about max(5n, √(6nL/λ)).
+
+    Cost
+    ----
+    W = 2.5 Σ_j q_j ‖x_j‖₀ + 1.5 ‖X‖₀/m.
+
+    When to use
+    -----------
+    Small λ, L/λ above n, by stochastic gradients only.
 
     Parameters
     ----------
@@ -154,13 +168,15 @@ class Katyusha:
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
         w = first_w(problem, w, alpha)
-        n, d = problem.n, problem.d
+        matrix, moving = without_still_features(problem, w)
+        w = w[moving]
+        n, d = problem.n, len(moving)
         move = self.recurrence(problem, sampling)
         part = d if self.averaging else 0
         return State(
-            problem, np.random.default_rng(0) if rng is None else rng, move,
-            moving_features(problem, w), unbiased_weights(problem, sampling), _powers(move.gamma),
-            0, 0, w, np.zeros(n), np.zeros(n), np.zeros(d), np.zeros(n), w.copy(), 1.0, 0.0,
+            problem, np.random.default_rng(0) if rng is None else rng, move, matrix, moving,
+            unbiased_weights(problem, sampling), _powers(move.gamma), 0, 0, w, np.zeros(n),
+            np.zeros(n), np.zeros(d), np.zeros(n), w.copy(), 1.0, 0.0,
             w - move.e * w - move.c_w * w, np.zeros(d, np.int64), np.zeros(part), 0.0,
         )  # fmt: skip
 
@@ -174,8 +190,8 @@ class Katyusha:
                 seen += self._begin_epoch(state)
             last = min(first + state.left, draws.steps)
             state.scale, state.shift, state.mass = _advance(
-                draws.coordinates[first:last], p.examples.rows, p.loss, p.y, p.sample_weight,
-                state.moving, state.weight, *_in_margins(move), move.decay, move.h, move.gamma,
+                draws.coordinates[first:last], state.matrix.by_example, p.loss, p.y,
+                p.sample_weight, state.weight, *_in_margins(move), move.decay, move.h, move.gamma,
                 move.e, move.mu, self.averaging, state.powers, state.length, state.left,
                 state.at_anchor, state.slopes, state.F, state.f, state.r, state.scale, state.shift,
                 state.v, state.met, state.total, state.mass,
@@ -190,7 +206,9 @@ class Katyusha:
         missed = state.length - state.left - state.met
         v = state.v * state.powers[np.minimum(missed, len(state.powers) - 1)]
         move = state.move
-        return move.e * z + move.c_F * state.F + move.c_w * state.anchor + v, None
+        w = np.zeros(state.problem.d)
+        w[state.moving] = move.e * z + move.c_F * state.F + move.c_w * state.anchor + v
+        return w, None
 
     def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
         """K with (1 − 1/K)^m = 1/min(θ^m, 3/2); the cost includes the full gradients."""
@@ -222,36 +240,35 @@ class Katyusha:
         p, move = state.problem, state.move
         y = state.v  # which is y without its parts along z, F and w̃, and is made y in place
         _put_together(
-            state.moving, state.length - state.left, state.powers, move.e, move.c_F, move.c_w,
+            state.length - state.left, state.powers, move.e, move.c_F, move.c_w,
             state.scale, state.r, state.shift, state.F, state.anchor, y, state.met,
         )  # fmt: skip
         self._move_snapshot(state, y)
-        state.at_anchor = p.matrix.times(state.anchor)
-        state.F = gradient_at(p, state.at_anchor, state.moving, state.slopes, state.F)
-        state.f = p.matrix.times(state.F)
+        state.at_anchor = state.matrix.times(state.anchor)
+        derivatives(p.loss, state.at_anchor, p.y, p.sample_weight, state.slopes)
+        state.F = state.matrix.transposed_times(state.slopes / p.n)
+        state.f = state.matrix.times(state.F)
         state.scale, state.shift = 1.0, 0.0
         state.length = state.left = self._draw_length(state)
-        _take_apart(
-            state.moving, move.e, move.c_F, move.c_w, state.r, state.F, state.anchor, state.v
-        )
+        _take_apart(move.e, move.c_F, move.c_w, state.r, state.F, state.anchor, state.v)
         self._begin_mean(state)
         return 1.5 * p.matrix.nnz  # two products and one addition with every row
 
     def _begin_mean(self, state: State) -> None:
         """What the point at the start of the epoch brings to Σ_k θ^(k−m) y_k."""
-        m, move, total = state.length, state.move, state.total
+        m, move = state.length, state.move
         fade = math.exp(m * math.log1p(-move.decay))  # θ^(−m)
         ratio = move.gamma / (1 - move.decay)  # γθ
         of_v = fade * ratio * (1 - ratio**m) / (1 - ratio)
-        combine(state.moving, total, fade * move.e * m, state.r, of_v, state.v)
-        combine(state.moving, total, 1.0, total, _weights(state) * move.c_w, state.anchor)
-        state.mass = _weights(state) * move.c_F
+        whole = _weights(state)
+        state.total = fade * move.e * m * state.r + of_v * state.v + whole * move.c_w * state.anchor
+        state.mass = whole * move.c_F
 
     def _move_snapshot(self, state: State, y: FloatArray) -> None:
         """To the mean of the points y of the epoch."""
         if state.length > 0:
             whole = _weights(state)
-            combine(state.moving, state.anchor, 1 / whole, state.total, state.mass / whole, state.F)
+            state.anchor = state.total / whole + state.mass / whole * state.F
 
 
 class LKatyusha(Katyusha):
@@ -274,6 +291,18 @@ class LKatyusha(Katyusha):
     t1 = min(√(2σ/(3p)), 1/2) and η = t2/((1 + t2) t1). The expected error contracts by 1 − 1/K per
     step, up to a constant, K = 4 max(1/p, √(3L/(2pλ))). As λx cancels in z⁺, the recurrence has
     the form of Katyusha's, and the implementation is the same.
+
+    Rate
+    ----
+    K = 4 max(1/p, √(3L/(2pλ))), L = max_j β‖x_j‖²/(n q_j) + λ.
+
+    Cost
+    ----
+    W = 2 Σ_j q_j ‖x_j‖₀ + 1.5 p‖X‖₀.
+
+    When to use
+    -----------
+    As ``Katyusha``, without epochs and without a mean to keep: usually the faster of the two.
 
     Parameters
     ----------
@@ -326,7 +355,23 @@ class LKatyusha(Katyusha):
         pass
 
     def _move_snapshot(self, state: State, y: FloatArray) -> None:
-        combine(state.moving, state.anchor, 1.0, y, 0.0, y)
+        state.anchor = y.copy()
+
+
+def without_still_features(problem: Problem, w: FloatArray) -> tuple[Matrix, IntArray]:
+    """The examples by the features that a method starting at w ever moves, and these features.
+
+    The method has many vectors to bring up to date at every snapshot. Without the features that
+    stay at zero they are shorter, and what is read together lies closer together.
+    """
+    moving = moving_features(problem, w)
+    if not problem.matrix.is_sparse or not len(moving):
+        return problem.matrix, np.arange(problem.d)
+    rows = problem.matrix.sparse_rows("example")
+    place = np.zeros(problem.d, rows.indices.dtype)
+    place[moving] = np.arange(len(moving))
+    entries = (rows.values, place[rows.indices], rows.indptr)
+    return Matrix(sparse.csr_array(entries, shape=(problem.n, len(moving)))), moving
 
 
 def _powers(gamma: float) -> FloatArray:
@@ -351,10 +396,10 @@ def _in_margins(move: Recurrence) -> tuple[float, float, float, float]:
 
 @kernel
 def _put_together(  # type: ignore[no-untyped-def]
-    moving, now, powers, e, c_F, c_w, scale, r, shift, F, anchor, v, met
+    now, powers, e, c_F, c_w, scale, r, shift, F, anchor, v, met
 ):  # fmt: skip
     """r becomes z and v becomes y, every coordinate up to date."""
-    for i in moving:
+    for i in range(r.size):
         r[i] = scale * r[i] + shift * F[i]
         v[i] *= powers[min(now - met[i], powers.size - 1)]
         v[i] += e * r[i] + c_F * F[i] + c_w * anchor[i]
@@ -362,15 +407,15 @@ def _put_together(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _take_apart(moving, e, c_F, c_w, z, F, anchor, y):  # type: ignore[no-untyped-def]
+def _take_apart(e, c_F, c_w, z, F, anchor, y):  # type: ignore[no-untyped-def]
     """y becomes v, with a new F and a new w̃."""
-    for i in moving:
+    for i in range(y.size):
         y[i] -= e * z[i] + c_F * F[i] + c_w * anchor[i]
 
 
 @kernel
 def _advance(  # type: ignore[no-untyped-def]
-    coordinates, examples, loss, y, c, moving, weight, of_z, of_anchor, of_F, of_v, decay, h, gamma,
+    coordinates, examples, loss, y, c, weight, of_z, of_anchor, of_F, of_v, decay, h, gamma,
     e, mu, averaging, powers, length, left, at_anchor, slopes, F, f, r, scale, shift, v, met,
     total, mass,
 ):  # fmt: skip
@@ -406,6 +451,7 @@ def _advance(  # type: ignore[no-untyped-def]
                 total[i] += stay * delta * x
         left -= 1
         if scale < SMALLEST_SCALE:
-            combine(moving, r, scale, r, shift, F)
+            for i in range(r.size):
+                r[i] = scale * r[i] + shift * F[i]
             scale, shift = 1.0, 0.0
     return scale, shift, mass

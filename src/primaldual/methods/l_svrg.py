@@ -28,6 +28,18 @@ class LSVRG(SVRG):
     between two snapshots is geometric with mean 1/p: this is ``SVRG`` with epochs of such lengths,
     and has the same implementation.
 
+    Rate
+    ----
+    K = max(6 L/λ, 2/p), L = max_j β‖x_j‖²/(n q_j) + λ.
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀ + 1.5 p‖X‖₀ for the full gradients.
+
+    When to use
+    -----------
+    The simplest of the SVRG family: no epochs to choose, and the bound is for the last iterate.
+
     Parameters
     ----------
     step : float

@@ -71,6 +71,18 @@ class Newton:
     quadratic model: it converges quadratically, like w. With many examples per feature the first
     steps are made on growing random samples of the examples.
 
+    Rate
+    ----
+    Quadratic near the optimum, so K = 1: a handful of steps to any accuracy.
+
+    Cost
+    ----
+    XᵀDiag(h)X: nd²/2 multiply-adds, or Σ_j ‖x_j‖₀²/2 for sparse data.
+
+    When to use
+    -----------
+    Up to a few thousand features, and whenever λ is small or many digits are wanted.
+
     References
     ----------
     .. [1] S. Boyd, L. Vandenberghe. "Convex Optimization", Cambridge 2004, section 9.5.

@@ -66,6 +66,19 @@ class NSync:
     every step decreases P by 0.9 f'(0)²/(2u'_i) or more, and K is at most K_P/0.9. Each point tried
     reads the row once more. For the squared loss t = safe, and nothing is tried.
 
+    Rate
+    ----
+    K = max_i (β u_i + λn)/(p_i λn), eq. (8).
+
+    Cost
+    ----
+    W = Σ_i p_i ‖X_i:‖₀, eq. (10); a Newton step mostly reads its row twice.
+
+    When to use
+    -----------
+    Where ``advise`` says primal, as for dense data with more features than examples, and the rate
+    should be that of the theorem.
+
     Parameters
     ----------
     step : {"fixed", "newton"}

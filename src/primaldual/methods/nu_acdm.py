@@ -72,6 +72,18 @@ class NUACDM:
     A free intercept is not sampled: every ⌈(1 + ln 2) K⌉ steps, in which P falls by about the
     factor e towards its minimum over w, the method restarts from y with the best intercept.
 
+    Rate
+    ----
+    K = ½ + √(S²/λ + ¼), S = max_i √L_i/p_i, about Σ_i √((β‖X_i:‖² + λn)/(λn)).
+
+    Cost
+    ----
+    W = 2 Σ_i p_i ‖X_i:‖₀: two vectors are kept up to date.
+
+    When to use
+    -----------
+    The first choice among accelerated primal methods: small λ, and no restarts to tune.
+
     References
     ----------
     .. [1] Z. Allen-Zhu, Z. Qu, P. Richtárik, Y. Yuan. "Even faster accelerated coordinate descent

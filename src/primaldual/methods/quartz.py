@@ -62,6 +62,19 @@ class Quartz:
     A free intercept is handled by the method of multipliers: a proximal term (λ_b/2)(b − centre)²
     makes it one more penalised feature, and the centre moves after every epoch.
 
+    Rate
+    ----
+    K = max_j (β v_j + λn)/(q_j λn), eq. (9).
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀, eq. (11); twice that with averaging.
+
+    When to use
+    -----------
+    Where ``advise`` says dual, as for dense data with more examples than features, and the rate
+    should be that of the theorem.
+
     Parameters
     ----------
     step : {"exact", "inexact"}

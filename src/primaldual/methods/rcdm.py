@@ -31,6 +31,18 @@ class RCDM(NSync):
     contracts by 1 − 1/K per iteration, K = max_i L_i/(p_i λ): Σ_i L_i/λ for a = 1 (importance
     sampling) and d max_i L_i/λ for a = 0 (uniform).
 
+    Rate
+    ----
+    K = max_i L_i/(p_i λ), which is Σ_i L_i/λ with importance sampling.
+
+    Cost
+    ----
+    W = Σ_i p_i ‖X_i:‖₀.
+
+    When to use
+    -----------
+    To compare with the classic of the field: it is ``NSync`` with a serial sampling.
+
     Parameters
     ----------
     a : float
@@ -76,6 +88,18 @@ class UCDC(NSync):
     For the penalty (λ/2)‖w‖² the minimiser is t = −(∇_i F(w) + λ w_i)/(L_i + λ), the step of
     NSync. The expected error contracts by 1 − 1/K per iteration, K = d max_i (L_i + λ)/λ.
 
+    Rate
+    ----
+    K = d max_i (L_i + λ)/λ.
+
+    Cost
+    ----
+    W = ‖X‖₀/d.
+
+    When to use
+    -----------
+    Features of equal norm, where uniform sampling loses nothing; else ``NSync`` is better.
+
     Parameters
     ----------
     step : {"fixed", "newton"}
@@ -106,6 +130,19 @@ class PCDM(NSync):
     of features of an example, u_i = [1 + (ω − 1)(τ − 1)/(d − 1)] ‖X_i:‖² (bound="uniform"); the
     default has each example's own ω_j in its place, which is never larger. The expected error
     contracts by 1 − 1/K per iteration, K = (d/τ) max_i (β u_i + λn)/(λn).
+
+    Rate
+    ----
+    K = (d/τ) max_i (β u_i + λn)/(λn).
+
+    Cost
+    ----
+    W = τ‖X‖₀/d.
+
+    When to use
+    -----------
+    To see what τ coordinates at once would gain on parallel hardware; here they move one after
+    another.
 
     Parameters
     ----------

@@ -66,6 +66,18 @@ class S2CD:
     A step costs the ‖x_j‖₀ of ⟨x_j, w⟩. The examples of a feature are found by bisection in the
     running sums of ω_j L_ij.
 
+    Rate
+    ----
+    (1 − 1/K)^t̄ = c with t̄ the mean length of an epoch, with the default step and epoch c < 0.45.
+
+    Cost
+    ----
+    The mean ‖x_j‖₀ of the drawn examples + ‖X‖₀/t̄.
+
+    When to use
+    -----------
+    Short examples and long features, where a full partial derivative costs too much.
+
     Parameters
     ----------
     step : float

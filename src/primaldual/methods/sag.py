@@ -57,6 +57,18 @@ class SAG:
     the whole vector is scale ← q scale and shift ← q shift − h, so a step costs only the nonzeros
     of its row.
 
+    Rate
+    ----
+    K = max(16 L/λ, 8n), L = max_j β‖x_j‖² + λ.
+
+    Cost
+    ----
+    W = 2‖X‖₀/n: w and the mean gradient.
+
+    When to use
+    -----------
+    Smooth losses and many examples, with a step nearer 1/L than the proven one.
+
     Parameters
     ----------
     step : float
@@ -152,6 +164,18 @@ class SAGA(SAG):
     With L = max_j β‖x_j‖² + λ and η = 1/(3L), E‖w − w*‖² contracts by 1 − 1/K per step, up to a
     constant, K = max(4n, 3L/λ). This is the step of SAG with all of δ x_j in it instead of 1/n,
     and has the same implementation.
+
+    Rate
+    ----
+    K = max(4n, 3L/λ), L = max_j β‖x_j‖² + λ.
+
+    Cost
+    ----
+    W = 2‖X‖₀/n: w and the mean gradient.
+
+    When to use
+    -----------
+    The default of the stochastic gradient family: many examples, no epochs to choose.
 
     Parameters
     ----------

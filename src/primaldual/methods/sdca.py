@@ -60,6 +60,18 @@ class SDCA:
     q_j the probability of j (in options IV and V with R² for ‖x_j‖²): n + βR²/λ when uniform.
     Permutations are usually faster, but have no such bound.
 
+    Rate
+    ----
+    K = max_j (β‖x_j‖² + λn)/(q_j λn), which is n + βR²/λ when uniform.
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀.
+
+    When to use
+    -----------
+    The standard dual method, and a choice of steps for losses whose exact one is expensive.
+
     Parameters
     ----------
     option : {"I", "II", "III", "IV", "V", "eta"}
@@ -129,6 +141,18 @@ class IProxSDCA(SDCA):
     ---------
     The steps of ``SDCA`` with j drawn with probability q_j ∝ β‖x_j‖² + λn, for which
     K = n + β (mean_j ‖x_j‖²)/λ: the mean of the squared norms replaces their maximum.
+
+    Rate
+    ----
+    K = n + β (mean_j ‖x_j‖²)/λ.
+
+    Cost
+    ----
+    W = Σ_j q_j ‖x_j‖₀.
+
+    When to use
+    -----------
+    Examples of very different lengths.
 
     Parameters
     ----------

@@ -63,6 +63,18 @@ class SPDC:
     batch acts as the factor 1/(1 + λτ); then x̄ = w(α) + θτ(1/m − 1/n) s + (1 − θλτ)(x − w(α)),
     and a step costs only the nonzeros of its rows and of those of the step before.
 
+    Rate
+    ----
+    K = n/m + 2R √(nβ/(mλ)).
+
+    Cost
+    ----
+    W = 2.5 m‖X‖₀/n.
+
+    When to use
+    -----------
+    Small λ with mini-batches of examples, or a saddle-point method for comparison.
+
     References
     ----------
     .. [1] Y. Zhang, L. Xiao. "Stochastic primal-dual coordinate method for regularized empirical
