@@ -16,7 +16,7 @@ from ..samplings import Draws, Sampling
 from .base import Method
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
-from .newton import Newton, hessian_work, slopes
+from .newton import Newton, hessian_work, is_small, slopes
 from .newton_cg import NewtonCG
 from .primal_cd import PrimalCD
 
@@ -217,6 +217,8 @@ def _direct(problem: Problem) -> dict[str, float]:
     n, d = float(problem.n), float(problem.d)
     operation = SCATTERED if problem.matrix.is_sparse else FLOP
     newton = hessian_work(problem) * operation + FLOP * d**3 / 3 + EXAMPLE * n + STEP
+    if is_small(problem):
+        newton = hessian_work(problem) * SCATTERED + d**3 / 3 + EXAMPLE * n
     gram = n * problem.matrix.nnz / 2 * operation
     if problem.matrix.is_sparse:
         gram = float(problem.features.counts.astype(np.float64) @ problem.features.counts) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,11 +16,13 @@ from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
 from ..losses import (
     loss_derivative,
+    loss_fenchel_gap,
     loss_nearest_dual,
     loss_second_derivative,
     sum_fenchel_gaps,
 )
 from ..problem import Problem
+from ..rows import DenseRows
 from ..samplings import Draws, Sampling
 
 # A first solve on a random sample of the examples costs little and lands near the optimum:
@@ -37,6 +40,11 @@ SHORT = 0.1
 
 # Multiply-adds that BLAS does in the time coordinate descent needs for one nonzero.
 BLAS = 16
+
+# Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0).
+SMALL = 200_000
+SMALL_STEPS = 30
+SMALL_ACCURACY = 1e-11
 
 
 @dataclass
@@ -109,6 +117,11 @@ class Newton:
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One Newton step; the first time, after the steps on samples that pay."""
+        rows = state.problem.matrix.by_example
+        if isinstance(rows, DenseRows) and is_small(state.problem):
+            steps = _small_steps(state, rows)
+            if steps:
+                return steps * _step_work(state.problem)
         work = 0.0
         for sample in state.samples:
             problem = state.problem.take(sample)
@@ -134,6 +147,11 @@ class Newton:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """One step, at the cost of one Hessian: Newton's rate does not depend on K."""
         return Complexity(1.0, hessian_work(problem), problem.matrix.nnz)
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether the steps of dense data are so cheap that one call should make them all."""
+    return not problem.matrix.is_sparse and problem.n * problem.d**2 <= SMALL
 
 
 def hessian_work(problem: Problem) -> float:
@@ -205,11 +223,128 @@ def _step(state: State) -> float:
     state.intercept += s * delta_b
     state.z = state.z + s * change
     state.alpha = np.empty(p.n)
-    linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
+    consistent = linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
     gaps = sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight)
-    state.gap = gap_after(s, float(gaps) / p.n, state.gap)
-    work = hessian_work(p)
-    return 3.0 * p.matrix.nnz + (work if p.matrix.is_sparse else work / BLAS)
+    state.gap = gap_after(s, float(gaps) / p.n if consistent else np.inf, state.gap)
+    return _step_work(p)
+
+
+def _step_work(problem: Problem) -> float:
+    """The work of a step, in visits of a nonzero."""
+    work = hessian_work(problem)
+    return 3.0 * problem.matrix.nnz + (work if problem.matrix.is_sparse else work / BLAS)
+
+
+def _small_steps(state: State, rows: DenseRows) -> int:
+    """All steps of a small problem in one call; how many there were, none if it failed."""
+    p = state.problem
+    w, b, z, alpha = state.w.copy(), np.array([state.intercept]), state.z.copy(), np.empty(p.n)
+    enough = SMALL_ACCURACY * p.primal_at_zero * p.n
+    steps, gap = _small_newton(
+        rows, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
+        w, b, z, alpha,
+    )  # fmt: skip
+    if steps:
+        state.w, state.intercept, state.z, state.alpha = w, float(b[0]), z, alpha
+        state.gap, state.samples = gap / p.n, []
+    return int(steps)
+
+
+@kernel
+def _small_newton(rows, loss, y, c, lam_n, fit_intercept, enough, w, b, z, alpha):  # type: ignore[no-untyped-def]
+    """Newton's method as in ``_step``, compiled as a whole: for small problems calls cost most.
+
+    It stops when the gap is small enough or no longer falls, and gives up (0 steps) where the
+    Hessian is not positive definite or a step has to be shortened much.
+    """
+    X = rows.values
+    n, d = X.shape
+    size = d + 1 if fit_intercept else d
+    H, g = np.empty((size, size)), np.empty(size)
+    first, second, change = np.empty(n), np.empty(n), np.empty(n)
+    before = np.inf
+    for step in range(1, SMALL_STEPS + 1):
+        H[:] = 0.0
+        g[:] = 0.0
+        for i in range(d):
+            H[i, i] = lam_n
+            g[i] = lam_n * w[i]
+        for j in range(n):
+            first[j] = c[j] * loss_derivative(loss, z[j], y[j])
+            second[j] = c[j] * loss_second_derivative(loss, z[j], y[j])
+            for i in range(d):
+                g[i] += first[j] * X[j, i]
+                h = second[j] * X[j, i]
+                for k in range(i + 1):
+                    H[i, k] += h * X[j, k]
+            if fit_intercept:
+                g[d] += first[j]
+                for k in range(d):
+                    H[d, k] += second[j] * X[j, k]
+                H[d, d] += second[j]
+        if not _solve_in_place(H, g):
+            return 0, np.inf
+        slope, along, square = 0.0, 0.0, 0.0  # g now holds −δ
+        for j in range(n):
+            moved = g[d] if fit_intercept else 0.0
+            for i in range(d):
+                moved += X[j, i] * g[i]
+            change[j] = -moved
+            slope += first[j] * change[j]
+        for i in range(d):
+            along -= lam_n * w[i] * g[i]
+            square += lam_n * g[i] * g[i]
+        s = line_search(loss, z, change, y, c, slope + along, along, square)
+        if s < SHORT and not (s == 0.0 and step > 1):
+            return 0, np.inf
+        for i in range(d):
+            w[i] -= s * g[i]
+        if fit_intercept:
+            b[0] -= s * g[d]
+        gap = 0.0 if linearised_dual(loss, y, c, first, second, change, alpha) else np.inf
+        for j in range(n):
+            z[j] += s * change[j]
+            if c[j] > 0.0:
+                gap += c[j] * max(0.0, loss_fenchel_gap(loss, z[j], alpha[j] / c[j], y[j]))
+        if s == 1.0 and (gap <= enough or (gap <= 1e4 * enough and gap >= 0.5 * before)):
+            return step, gap
+        before = gap if s == 1.0 else np.inf
+    return step, before
+
+
+@kernel
+def _solve_in_place(H, g):  # type: ignore[no-untyped-def]
+    """Overwrite g by H⁻¹ g through the Cholesky factor of the lower triangle, in unit diagonal."""
+    size = g.size
+    scale = np.empty(size)
+    for i in range(size):
+        if not H[i, i] > 0.0:
+            return False
+        scale[i] = 1.0 / math.sqrt(H[i, i])
+    for i in range(size):
+        for k in range(i + 1):
+            total = H[i, k] * scale[i] * scale[k]
+            for m in range(k):
+                total -= H[i, m] * H[k, m]
+            if i == k:
+                if not total > 1e-13:
+                    return False
+                H[i, i] = math.sqrt(total)
+            else:
+                H[i, k] = total / H[k, k]
+    for i in range(size):
+        total = g[i] * scale[i]
+        for k in range(i):
+            total -= H[i, k] * g[k]
+        g[i] = total / H[i, i]
+    for i in range(size - 1, -1, -1):
+        total = g[i]
+        for k in range(i + 1, size):
+            total -= H[k, i] * g[k]
+        g[i] = total / H[i, i]
+    for i in range(size):
+        g[i] *= scale[i]
+    return True
 
 
 def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -283,9 +418,16 @@ def line_search(loss, z, change, y, c, at_zero, along, square):  # type: ignore[
 
 @kernel
 def linearised_dual(loss, y, c, first, second, change, alpha):  # type: ignore[no-untyped-def]
-    """α_j = −(c_j φ'_j + c_j φ''_j ⟨x_j, δ⟩), moved into its domain."""
+    """α_j = −(c_j φ'_j + c_j φ''_j ⟨x_j, δ⟩), moved into its domain.
+
+    Return whether that was next to no move, so that w + δ = w(α) still holds.
+    """
+    moved, size = 0.0, 0.0
     for j in range(alpha.size):
         alpha[j] = 0.0
         if c[j] > 0.0:
             a = -(first[j] + second[j] * change[j]) / c[j]
             alpha[j] = c[j] * loss_nearest_dual(loss, a, y[j])
+            moved += abs(alpha[j] - c[j] * a)
+            size += abs(alpha[j])
+    return moved <= 1e-9 * size

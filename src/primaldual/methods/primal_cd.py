@@ -15,7 +15,7 @@ from ..problem import Problem
 from ..rows import model_add, model_slope
 from ..samplings import Draws, Sampling
 from .base import CHUNK
-from .newton import line_search, linearised_dual, slopes, starting_point
+from .newton import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made.
 INNER_EPOCHS = 2
@@ -30,7 +30,6 @@ class State:
     w: FloatArray  # primal iterate
     intercept: float
     z: FloatArray  # its margins
-    alpha: FloatArray | None = None  # the dual point of the last model
     gap: float = np.inf  # ‖∇P‖²/(2λ) as seen along the last epoch
 
 
@@ -109,8 +108,6 @@ class PrimalCD:
         state.w = state.w + s * delta
         state.intercept += s * delta_b[0]
         state.z = state.z + s * change
-        state.alpha = np.empty(p.n)
-        linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
         return (INNER_EPOCHS + 1.0) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
