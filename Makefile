@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# Options for the benchmark, for example BENCH="--quick".
+BENCH ?=
+
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.base
 	$(BIN)/primaldual faceoff
 
+# One BLAS thread a worker: two workers already use two cores.
 test: lint
-	$(BIN)/pytest -n 2 --dist loadscope
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -17,7 +21,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

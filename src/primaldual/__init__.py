@@ -13,6 +13,19 @@ if TYPE_CHECKING:
     from .advice import Advice, advise
     from .complexity import Complexity, structure_cost
     from .contest import FaceOff, faceoff
+    from .estimators import (
+        HuberRegressor,
+        LinearClassifier,
+        LinearRegressor,
+        LinearSVC,
+        LinearSVR,
+        LogisticRegression,
+        LogisticRegressionCV,
+        Ridge,
+        RidgeClassifier,
+        RidgeCV,
+        path,
+    )
     from .losses import LOSSES
     from .methods import METHODS
     from .problem import Certificate, Coordinates, Problem
@@ -27,6 +40,17 @@ _HOME = {
     "structure_cost": "complexity",
     "FaceOff": "contest",
     "faceoff": "contest",
+    "HuberRegressor": "estimators",
+    "LinearClassifier": "estimators",
+    "LinearRegressor": "estimators",
+    "LinearSVC": "estimators",
+    "LinearSVR": "estimators",
+    "LogisticRegression": "estimators",
+    "LogisticRegressionCV": "estimators",
+    "Ridge": "estimators",
+    "RidgeCV": "estimators",
+    "RidgeClassifier": "estimators",
+    "path": "estimators",
     "LOSSES": "losses",
     "METHODS": "methods",
     "Certificate": "problem",
@@ -49,13 +73,24 @@ __all__ = [
     "Complexity",
     "Coordinates",
     "FaceOff",
+    "HuberRegressor",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "LogisticRegressionCV",
     "Problem",
     "Progress",
     "Result",
+    "Ridge",
+    "RidgeCV",
+    "RidgeClassifier",
     "Status",
     "Trace",
     "advise",
     "faceoff",
+    "path",
     "solve",
     "structure_cost",
 ]

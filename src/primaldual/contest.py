@@ -15,7 +15,7 @@ from .methods import METHODS
 from .problem import Problem
 from .result import Progress, Result
 from .samplings import Sampling
-from .solver import solve
+from .solver import require_usable, solve
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,15 @@ class FaceOff:
     @property
     def fastest(self) -> str:
         """The contender with the fewest passes; by the gap reached where none arrived."""
-        return min(self.results, key=self._order)
+        return self.fastest_of(list(self.results))
+
+    def fastest_of(self, names: Sequence[str]) -> str:
+        """The one of these contenders with the fewest passes."""
+        return min(names, key=self._order)
 
     def _order(self, name: str) -> tuple[float, float]:
         gaps = [run.certificate.relative_gap for run in self.results[name]]
         return self.passes(name), float(np.mean(gaps))
-
-    def best_of(self, side: Side) -> Result | None:
-        """The first run of the side's fastest contender, if the side has one."""
-        names = [name for name in self.results if METHODS[name].side == side]
-        return self.results[min(names, key=self._order)][0] if names else None
 
     @property
     def winner(self) -> Side:
@@ -123,6 +122,8 @@ def faceoff(
         raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {list(methods)}.")
     if not len(seeds):
         raise ValueError("seeds must hold at least one seed.")
+    for name in methods:
+        require_usable(problem, name, METHODS[name](), sampling)
     results: dict[str, list[Result]] = {name: [] for name in methods}
     for seed in seeds:
         for name in results:

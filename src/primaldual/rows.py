@@ -480,8 +480,10 @@ def _transposed(rows: Rows, length: int) -> Rows:
     if isinstance(rows, DenseRows):
         return DenseRows(_frozen(np.ascontiguousarray(rows.values.T)))
     shape = (len(rows.indptr) - 1, length)
-    # SciPy writes nothing into the arrays it is given here.
-    twin = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=shape).tocsc()
+    # SciPy gives the twin the wider of the two index types, and writes nothing into these arrays.
+    fits = max(len(rows.values), *shape) < 2**31
+    indptr = rows.indptr.astype(rows.indices.dtype) if fits else rows.indptr
+    twin = sparse.csr_array((rows.values, rows.indices, indptr), shape=shape).tocsc()
     return _sparse_rows(twin.indptr, twin.indices, twin.data)
 
 

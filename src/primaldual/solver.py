@@ -60,7 +60,7 @@ def solve(
     max_passes : float
         Stop after this many passes; a pass is as many visited nonzeros as the data has.
     max_time : float, optional
-        Stop after this many seconds, checks included.
+        Stop after this many seconds, checks included, compilation not.
     seed : int, Generator, optional
         The same seed gives the same bits.
     callback : callable, optional
@@ -86,12 +86,7 @@ def solve(
     _require_limits(tol, max_passes, max_time)
     run = _Run(problem, tol, max_passes, max_time, callback)
     name, runner = _as_method(method, tol)
-    if problem.fit_intercept and not runner.free_intercept:
-        raise ValueError(
-            f"method {name!r} cannot train a free intercept. Use another method, such as nsync or "
-            "quartz, or fit_intercept=False with a constant feature in X."
-        )
-    chosen = _as_sampling(sampling, name, runner, problem)
+    chosen = require_usable(problem, name, runner, sampling)
     w, alpha = _start_point(problem, start)
     # What overflows is not finite, and is reported as such by the certificate.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -139,6 +134,7 @@ def _drawn(
     cost = float(sampling.probabilities() @ side.counts)  # W, eqs. (10), (11)
     pass_steps = side.nnz / cost if cost > 0 else side.size
     method.advance(state, sampling.draw(rng, 0))  # compiles the kernel outside the clock
+    steps = 0
     while True:
         draws = sampling.draw(rng, max(1, round(pass_steps * run.passes_ahead())))
         for chunk in _chunks(draws, side.counts):
@@ -146,6 +142,9 @@ def _drawn(
                 run.visited += method.advance(state, chunk)
             if run.out_of_time():
                 break
+        steps += draws.steps
+        # A method may visit more than the rows it draws: learn from what it has visited.
+        pass_steps = steps / max(run.passes, 1e-300) if run.passes > 0 else pass_steps
         yield
 
 
@@ -184,7 +183,7 @@ class _Run:
     visited: float = 0.0  # nonzeros
     seconds: float = 0.0  # in methods, checks not counted
     status: Status | None = None
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter() - seconds_compiling())
     trace: Trace = field(default_factory=Trace)
 
     def __post_init__(self) -> None:
@@ -208,7 +207,9 @@ class _Run:
 
     def out_of_time(self) -> bool:
         """Whether max_time is over."""
-        return self.max_time is not None and time.perf_counter() - self.began > self.max_time
+        if self.max_time is None:
+            return False
+        return time.perf_counter() - seconds_compiling() - self.began > self.max_time
 
     def _stalled(self, name: str) -> bool:
         """Whether one of the engine's methods has long not brought the gap down."""
@@ -322,8 +323,13 @@ def _as_method(method: Any, tol: float) -> tuple[str, Method]:
     return names.get(type(method), type(method).__name__), method
 
 
-def _as_sampling(sampling: Any, name: str, method: Method, problem: Problem) -> Sampling | None:
-    """The sampling asked for, or the method's default; refused if the method cannot use it."""
+def require_usable(problem: Problem, name: str, method: Method, sampling: Any) -> Sampling | None:
+    """The sampling the method will use; refused if it cannot use it, or not on this problem."""
+    if problem.fit_intercept and not method.free_intercept:
+        raise ValueError(
+            f"method {name!r} cannot train a free intercept. Use another method, such as nsync or "
+            "quartz, or fit_intercept=False with a constant feature in X."
+        )
     if not method.samplings:
         if sampling is not None:
             raise ValueError(

@@ -1,0 +1,193 @@
+"""Which method runs for ``side="auto"``, ``"primal"`` or ``"dual"``, and how its rounds count."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from .._types import FloatArray, Side
+from ..complexity import Complexity
+from ..methods import METHODS
+from ..methods.auto import (
+    _ENGINE,
+    ASSUMED_EPOCHS,
+    NEWTON_STEPS,
+    Auto,
+    State,
+    _direct,
+    dense_pays,
+    epoch_cost,
+)
+from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
+from ..problem import Problem
+from ..samplings import Draws, Sampling
+
+SIDES = ("auto", "primal", "dual")
+
+# The dual rescue factors an n × n matrix: with more examples that takes longer than
+# anything it could save.
+MOST_GRAM_EXAMPLES = 5000
+
+# Problems that Newton's method should solve within this many nanoseconds are solved to machine
+# precision: the last digits cost less than the bookkeeping around them.
+SMALL = 3e6
+SMALL_EXAMPLES = 2000
+SMALL_GAP = 1e-18
+SMALL_ROUNDS = 15
+
+
+def method_for(problem: Problem, side: str, tol: float) -> Auto:
+    """The engine, free to choose or kept to one side."""
+    return Auto(tol) if side == "auto" else OneSide(side, tol)
+
+
+def first_on(problem: Problem, side: str) -> tuple[str, float]:
+    """The method to start with on one side, and its predicted seconds if it is a direct one.
+
+    Newton's method on the smaller matrix where that is cheap, coordinate descent otherwise.
+    """
+    direct, descent = {
+        "primal": ("newton", "primal_cd"),
+        "dual": ("gram_newton", "dual_cd"),
+    }[side]
+    price = _direct(problem)[direct]
+    fits = direct == "newton" or problem.n <= MOST_GRAM_EXAMPLES
+    if fits and price <= ASSUMED_EPOCHS * epoch_cost(problem, descent):
+        return direct, price * 1e-9
+    return descent, float("nan")
+
+
+def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:
+    """What one side should need: its first method, passes over the data, seconds."""
+    name, seconds = first_on(problem, side)
+    if name in ("newton", "gram_newton"):
+        return {"method": name, "passes": float(NEWTON_STEPS), "seconds": seconds}
+    bound = METHODS[name]().complexity(problem, None)
+    passes = bound.passes(min(max(tol, 1e-15), 0.5))
+    seconds = passes * epoch_cost(problem, name) * 1e-9
+    return {"method": name, "passes": passes, "seconds": seconds}
+
+
+def small_method(problem: Any, side: str) -> Any:
+    """Newton's method where it takes a few milliseconds at most, otherwise None."""
+    if isinstance(problem, Multinomial):
+        small = softmax_choice(problem, side) == "newton" and problem.n <= SMALL_EXAMPLES
+        return SoftmaxNewton() if small else None
+    prices = {
+        name: price for name, price in _direct(problem).items() if _is_on(name, side, problem)
+    }
+    cheap = sorted((price, name) for name, price in prices.items() if price <= SMALL)
+    return _Named(_ENGINE[cheap[0][1]](), cheap[0][1]) if cheap else None
+
+
+class OneSide(Auto):
+    """The engine restricted to the methods of one side: its first choice and its rescue."""
+
+    def __init__(self, side: str, tol: float = 1e-6) -> None:
+        super().__init__(tol)
+        self.only = side
+
+    def start(
+        self,
+        problem: Problem,
+        sampling: Sampling | None = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> State:
+        """The state of this side's first choice at the given point."""
+        rng = np.random.default_rng(0) if rng is None else rng
+        if dense_pays(problem):
+            problem = problem.densified()
+        name, _ = first_on(problem, self.only)
+        method = _ENGINE[name]()
+        inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
+        return State(problem, rng, method, name, inner, tried={name})
+
+    def _successor(self, state: State) -> tuple[str, str] | None:
+        """What the engine would change to, or this side's second-order method in its place."""
+        found = super()._successor(state)
+        if found is None:
+            return None
+        name, why = found
+        if not _is_on(name, self.only, state.problem):
+            name = {"primal": "newton_cg", "dual": "gram_newton"}[self.only]
+        if name in state.tried or not _is_on(name, self.only, state.problem):
+            return None
+        return name, why
+
+
+def _is_on(name: str, side: str, problem: Problem) -> bool:
+    fits = name != "gram_newton" or problem.n <= MOST_GRAM_EXAMPLES
+    return fits and side in ("auto", METHODS[name].side)
+
+
+class _Named:
+    """A method that can tell its name."""
+
+    def __init__(self, method: Any, name: str) -> None:
+        self.method = method
+        self.name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self.method, attribute)
+
+    def label(self, state: Any) -> str:
+        """The name under which the method is known."""
+        return self.name
+
+
+class Counted:
+    """A method whose rounds are counted as one pass each, a Newton step like an epoch.
+
+    The passes over the data it really took are kept beside, one entry per check.
+    """
+
+    side: ClassVar[Side] = "dual"
+    samplings: ClassVar[tuple[str, ...]] = ()
+    free_intercept: ClassVar[bool] = True
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+        self.work = 0.0  # nonzeros visited
+        self.passes: list[float] = []  # at each check
+        self.w: Any = None  # the iterate of the last check
+        self.nnz = 1.0
+
+    def start(
+        self,
+        problem: Any,
+        sampling: Any = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> Any:
+        """The method's own state."""
+        self.nnz = float(max(problem.matrix.nnz, 1))
+        return self.method.start(problem, None, w=w, alpha=alpha, rng=rng)
+
+    def advance(self, state: Any, draws: Draws | None = None) -> float:
+        """One round."""
+        self.work += self.method.advance(state, None)
+        return self.nnz
+
+    def gap_estimate(self, state: Any) -> float:
+        """The method's own estimate."""
+        return float(self.method.gap_estimate(state))
+
+    def iterate(self, state: Any) -> tuple[FloatArray, FloatArray | None]:
+        """The method's iterate, remembered."""
+        w, alpha = self.method.iterate(state)
+        self.passes.append(self.work / self.nnz)
+        self.w = w
+        return w, alpha
+
+    def label(self, state: Any) -> str:
+        """The name of the method that runs."""
+        return str(self.method.label(state))
+
+    def complexity(self, problem: Any, sampling: Any = None) -> Complexity:
+        """The method's own."""
+        return self.method.complexity(problem, None)

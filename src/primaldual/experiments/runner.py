@@ -1,0 +1,115 @@
+"""Run experiments and write their pictures, numbers and one page."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from . import (
+    fig1_ratio_bound,
+    fig2_general,
+    fig2_real,
+    fig3_binary,
+    prediction,
+    table1_datasets,
+)
+from .drawing import save
+from .page import Section, render
+from .record import Item, Row
+
+ITEMS: dict[str, Callable[[bool], Item]] = {
+    "fig1": fig1_ratio_bound.run,
+    "fig2_general": fig2_general.run,
+    "fig2_real": fig2_real.run,
+    "fig3": fig3_binary.run,
+    "table1": table1_datasets.run,
+    "prediction": prediction.run,
+}
+
+
+def reproduce(
+    items: Sequence[str] = ("all",),
+    quick: bool = False,
+    out: str | Path = "reproduction",
+    progress: Callable[[str], None] | None = None,
+) -> list[Item]:
+    """Regenerate figures and tables of the paper, and write what came out.
+
+    Parameters
+    ----------
+    items : sequence of str
+        Names in ``ITEMS``, beginnings of them ("fig2" stands for both halves), or "all".
+    quick : bool
+        Smaller data and fewer passes: a few minutes at most, the same kinds of results.
+    out : path
+        Folder for ``<name>.png``, ``<name>.svg``, ``<name>.csv`` and ``index.html``; made if it
+        does not exist.
+    progress : callable, optional
+        Called with a line of text before and after every item.
+
+    Returns
+    -------
+    list of Item
+        In the order of ``ITEMS``.
+    """
+    names = _chosen(items)
+    _require_plots()
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    tell = progress or (lambda line: None)
+    done: list[Item] = []
+    sections: list[Section] = []
+    for name in names:
+        tell(f"{name} …")
+        began = time.perf_counter()
+        item = ITEMS[name](quick)
+        seconds = time.perf_counter() - began
+        drawings = {label: save(figure, folder / label) for label, figure in item.figures.items()}
+        for label, rows in item.tables.items():
+            _write_csv(folder / f"{label}.csv", rows)
+        done.append(item)
+        sections.append(Section(item, drawings, seconds))
+        tell(f"{name}: {verdict(item)}, {seconds:.0f} s")
+    page = render(sections, quick)
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    return done
+
+
+def verdict(item: Item) -> str:
+    """In a few words: how many of the paper's claims were found to hold."""
+    measured = [claim for claim in item.claims if claim.agrees is not None]
+    if not measured:
+        return "not measured"
+    held = sum(bool(claim.agrees) for claim in measured)
+    text = "agrees" if held == len(measured) else f"{held} of {len(measured)} claims agree"
+    left = len(item.claims) - len(measured)
+    return text + (f", {left} not measured" if left else "")
+
+
+def _chosen(items: Sequence[str]) -> list[str]:
+    chosen: set[str] = set()
+    for wanted in items:
+        matches = list(ITEMS) if wanted == "all" else [n for n in ITEMS if n.startswith(wanted)]
+        if not matches or not wanted:
+            raise ValueError(f"items must be among all, {', '.join(ITEMS)}, got {wanted!r}.")
+        chosen.update(matches)
+    return [name for name in ITEMS if name in chosen]
+
+
+def _require_plots() -> None:
+    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if missing:
+        raise ModuleNotFoundError(
+            f"Figures and the page need {' and '.join(missing)}: pip install 'primaldual[plots]'."
+        )
+
+
+def _write_csv(path: Path, rows: list[Row]) -> None:
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,133 @@
+"""The softmax problem: weak duality, the certificate, and each of its methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax, xlogy
+
+from primaldual.multinomial import (
+    Multinomial,
+    SoftmaxAuto,
+    SoftmaxDualCD,
+    SoftmaxNewton,
+    SoftmaxNewtonCG,
+    _block_step,
+    solve_multinomial,
+)
+from primaldual.solver import solve
+
+METHODS = {
+    "newton": lambda: SoftmaxNewton(),
+    "newton_cg": lambda: SoftmaxNewtonCG(),
+    "dual_cd": lambda: SoftmaxDualCD(),
+    "auto": lambda: SoftmaxAuto(1e-10),
+}
+
+
+def problem(fit_intercept=True, weighted=True, n=40, d=6, classes=4, lam=0.05, wrap=np.asarray):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6)
+    y = np.argmax(X[:, :classes] + rng.standard_normal((n, classes)), axis=1)
+    c = rng.integers(0, 4, n) if weighted else None
+    return Multinomial(wrap(X), y, lam, c, fit_intercept)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_gap_is_the_difference_of_the_two_objectives(fit_intercept):
+    p = problem(fit_intercept)
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((p.n, 4))
+    q = softmax(z, axis=1)
+    q[p.sample_weight == 0] = np.eye(4)[p.codes[p.sample_weight == 0]]
+    alpha = p.sample_weight[:, None] * (np.eye(4)[p.codes] - q)
+    if fit_intercept:  # balance the classes: the dual point of the best intercepts
+        alpha = p.dual_point(z + p.best_intercept(z))
+        q = p._probabilities(alpha)
+    w = rng.standard_normal(p.shape)
+    proof = p.certify(w, alpha)
+    w_of_alpha = p.primal_point(alpha)
+    entropy = p.sample_weight @ xlogy(q, q).sum(axis=1) / p.n
+    dual = -0.5 * p.lam * np.vdot(w_of_alpha, w_of_alpha) - entropy
+    scores = p.margins(w) + proof.intercept
+    each = logsumexp(scores, axis=1) - scores[np.arange(p.n), p.codes]
+    primal = p.sample_weight @ each / p.n + 0.5 * p.lam * np.vdot(w, w)
+    assert proof.primal == pytest.approx(primal)
+    assert proof.gap == pytest.approx(primal - dual, rel=1e-9)
+    assert proof.gap > 0
+
+
+def test_a_dual_point_outside_the_simplex_proves_nothing():
+    p = problem(fit_intercept=False, weighted=False)
+    alpha = p.dual_point(np.zeros((p.n, 4)))
+    alpha[0] += [1.0, -1.0, 2.0, -2.0]
+    assert p.certify(np.zeros(p.shape), alpha).gap == np.inf
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_every_method_reaches_the_optimum(name, fit_intercept):
+    wrap = sparse.csr_array if name == "dual_cd" else np.asarray
+    p = problem(fit_intercept, wrap=wrap)
+    result = solve(p, METHODS[name](), tol=1e-10, max_passes=1e5, seed=0)
+    assert result.converged
+    assert result.w.shape == p.shape
+
+    def value(flat):
+        w = flat[: 4 * p.d].reshape(p.shape)
+        b = flat[4 * p.d :] if fit_intercept else 0.0
+        return p.loss(p.margins(w) + b) + 0.5 * p.lam * np.vdot(w, w)
+
+    reference = minimize(value, np.zeros(4 * p.d + 4), method="BFGS", options={"gtol": 1e-7})
+    assert result.certificate.primal == pytest.approx(reference.fun, rel=1e-7)
+    np.testing.assert_allclose(result.w, reference.x[: 4 * p.d].reshape(p.shape), atol=1e-4)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 1e-3, 1.0, 50.0, 1e6])
+def test_the_block_step_minimises_over_the_simplex(kappa):
+    rng = np.random.default_rng(1)
+    for scale in (0.1, 1.0, 30.0):
+        q = np.eye(5)[2] if scale > 1 else rng.dirichlet(np.ones(5))
+        z, out = scale * rng.standard_normal(5), np.empty(5)
+        _block_step(q, z, kappa, out, np.empty(5))
+        assert out.sum() == pytest.approx(1.0, abs=1e-14)
+
+        def value(p, q=q, z=z):
+            return xlogy(p, p).sum() - p @ z + 0.5 * kappa * ((p - q) ** 2).sum()
+
+        best = value(out)
+        for _ in range(200):
+            other = out + (rng.dirichlet(np.ones(5)) - out) * rng.random() ** 6
+            assert value(other) >= best - 1e-12 * (1 + abs(best))
+
+
+def test_separable_classes_with_weak_regularisation_converge():
+    X = np.array([[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]])
+    result = solve_multinomial(Multinomial(X, [0, 0, 1, 1, 2, 2], 1e-6, None, True), tol=1e-8)
+    assert result.converged
+    assert np.abs(result.intercept.sum()) <= 1e-9 * np.abs(result.intercept).max()
+
+
+def test_sides_and_storage_agree():
+    for wrap in (np.asarray, np.asfortranarray, sparse.csr_array, sparse.csc_array):
+        for side in ("primal", "dual"):
+            result = solve_multinomial(problem(wrap=wrap), side, 1e-12, seed=0, max_passes=1e5)
+            expected = solve_multinomial(problem(), tol=1e-12)
+            np.testing.assert_allclose(result.w, expected.w, atol=1e-5)
+
+
+def test_float32_data_is_kept_and_solved():
+    p = problem(wrap=lambda X: X.astype(np.float32))
+    assert p.matrix.dtype == np.float32
+    assert solve_multinomial(p, tol=1e-8).converged
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="two classes"):
+        Multinomial(np.eye(3), [1, 1, 1], 0.1)
+    with pytest.raises(ValueError, match="lam"):
+        Multinomial(np.eye(3), [1, 2, 3], 0.0)
+    with pytest.raises(ValueError, match="one per example"):
+        Multinomial(np.eye(3), [1, 2], 0.1)
