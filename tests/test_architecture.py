@@ -22,6 +22,7 @@ LAYERS = [
     "_types",
     "_compile",
     "losses",
+    "own_loss",
     "rows",
     "problem",
     "samplings",

@@ -27,19 +27,18 @@ from primaldual.losses import (
     SmoothedHinge,
     Squared,
     SquaredEpsilonInsensitive,
-    as_loss,
     derivatives,
     generic_conjugate,
     generic_dual_step,
     loss_conjugate,
     loss_dual_step,
-    loss_name,
     loss_nearest_dual,
     second_derivatives,
     sum_conjugates,
     sum_fenchel_gaps,
     sum_values,
 )
+from primaldual.own_loss import as_loss, loss_name
 
 PARAMETERS = {
     "smoothed_hinge": {"smoothing": 0.3},

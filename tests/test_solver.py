@@ -452,3 +452,11 @@ def test_method_of_ones_own_needs_no_more_than_the_protocol():
     result = solve(reference_problem("logistic"), Lazy(), tol=1e-6, seed=0)
     assert result.converged
     assert result.method == "Lazy"
+
+
+def test_the_trace_tells_which_method_auto_took_and_why():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    result = solve(Problem(X, np.sign(X[:, 0]), lam=0.1), seed=0)
+    assert result.trace.notes[0].startswith(f"{result.trace.methods[0]}: ")
+    assert solve(Problem(X, np.sign(X[:, 0]), lam=0.1), "quartz", seed=0).trace.notes == []

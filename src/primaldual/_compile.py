@@ -22,6 +22,7 @@ from numba.extending import register_jitable
 _SHARED = (
     "_compile.py",
     "losses.py",
+    "own_loss.py",
     "rows.py",
     "methods/_lazy.py",
     "methods/approx.py",

@@ -19,15 +19,14 @@ import numpy as np
 from ._compile import kernel
 from ._types import FloatArray, IntArray
 from .losses import (
-    as_loss,
     derivatives,
     loss_derivative,
-    loss_name,
     loss_second_derivative,
     sum_conjugates,
     sum_fenchel_gaps,
     sum_values,
 )
+from .own_loss import as_loss, loss_name
 from .rows import Matrix, Rows
 
 # With a free intercept α is feasible only up to rounding: |Σ α_j| may be this part of Σ |α_j|.

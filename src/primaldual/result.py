@@ -39,9 +39,10 @@ class Progress(NamedTuple):
 
 @dataclass
 class Trace:
-    """One entry per check."""
+    """One entry per check, and what ``auto`` decided on the way."""
 
     entries: list[Progress] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # "method: why it was chosen", in order
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -114,6 +114,7 @@ def _drive(
     else:
         ahead = _drawn(run, method, state, sampling, rng)
     label = getattr(method, "label", lambda state: name)
+    run.trace.notes = getattr(state, "log", [])
     try:
         if sampling is not None or w is not None or alpha is not None or not run.max_passes:
             run.check(label(state), *method.iterate(state))

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..methods import METHODS
 from ..methods.auto import (
-    _ENGINE,
     ASSUMED_EPOCHS,
+    ENGINE,
     NEWTON_STEPS,
     Auto,
     State,
-    _direct,
-    dense_pays,
+    direct_prices,
     epoch_cost,
 )
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
 from ..problem import Problem
-from ..samplings import Draws, Sampling
+from ..samplings import Draws
 
 SIDES = ("auto", "primal", "dual")
 
@@ -52,7 +50,7 @@ def first_on(problem: Problem, side: str) -> tuple[str, float]:
         "primal": ("newton", "primal_cd"),
         "dual": ("gram_newton", "dual_cd"),
     }[side]
-    price = _direct(problem)[direct]
+    price = direct_prices(problem)[direct]
     fits = direct == "newton" or problem.n <= MOST_GRAM_EXAMPLES
     if fits and price <= ASSUMED_EPOCHS * epoch_cost(problem, descent):
         return direct, price * 1e-9
@@ -76,10 +74,10 @@ def small_method(problem: Any, side: str) -> Any:
         small = softmax_choice(problem, side) == "newton" and problem.n <= SMALL_EXAMPLES
         return SoftmaxNewton() if small else None
     prices = {
-        name: price for name, price in _direct(problem).items() if _is_on(name, side, problem)
+        name: price for name, price in direct_prices(problem).items() if _is_on(name, side, problem)
     }
     cheap = sorted((price, name) for name, price in prices.items() if price <= SMALL)
-    return _Named(_ENGINE[cheap[0][1]](), cheap[0][1]) if cheap else None
+    return _Named(ENGINE[cheap[0][1]](), cheap[0][1]) if cheap else None
 
 
 class OneSide(Auto):
@@ -89,22 +87,9 @@ class OneSide(Auto):
         super().__init__(tol)
         self.only = side
 
-    def start(
-        self,
-        problem: Problem,
-        sampling: Sampling | None = None,
-        w: FloatArray | None = None,
-        alpha: FloatArray | None = None,
-        rng: Generator | None = None,
-    ) -> State:
-        """The state of this side's first choice at the given point."""
-        rng = np.random.default_rng(0) if rng is None else rng
-        if dense_pays(problem):
-            problem = problem.densified()
-        name, _ = first_on(problem, self.only)
-        method = _ENGINE[name]()
-        inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
-        return State(problem, rng, method, name, inner, tried={name})
+    def _first(self, problem: Problem) -> tuple[str, str]:
+        """The first choice on the one side."""
+        return first_on(problem, self.only)[0], f"asked for the {self.only} side"
 
     def _successor(self, state: State) -> tuple[str, str] | None:
         """What the engine would change to, or this side's second-order method in its place."""

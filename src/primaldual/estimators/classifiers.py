@@ -19,8 +19,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
-from ..losses import as_loss, loss_name
 from ..multinomial import Multinomial, softmax_method
+from ..own_loss import as_loss, loss_name
 from ._base import (
     LinearModel,
     Objective,

@@ -12,7 +12,8 @@ from sklearn.svm import LinearSVR as SklearnSVR
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
-from ..losses import LOSSES, as_loss, loss_name
+from ..losses import LOSSES
+from ..own_loss import as_loss, loss_name
 from ._base import (
     LinearModel,
     Objective,

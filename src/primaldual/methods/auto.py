@@ -105,10 +105,14 @@ class Auto:
         rng = np.random.default_rng(0) if rng is None else rng
         if dense_pays(problem):
             problem = problem.densified()
-        name, why = first_choice(problem)
-        method = _ENGINE[name]()
+        name, why = self._first(problem)
+        method = ENGINE[name]()
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         return State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
+
+    def _first(self, problem: Problem) -> tuple[str, str]:
+        """The method to start with, and why."""
+        return first_choice(problem)
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
@@ -133,7 +137,7 @@ class Auto:
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """That of the method it would start with."""
-        return _ENGINE[first_choice(problem)[0]]().complexity(problem, None)
+        return ENGINE[first_choice(problem)[0]]().complexity(problem, None)
 
     def _successor(self, state: State) -> tuple[str, str] | None:
         """The method that should take over, and why; None to go on."""
@@ -174,7 +178,7 @@ class Auto:
         return min(others, key=lambda name: others[name]), f"{state.name} is stuck"
 
 
-_ENGINE: dict[str, Any] = {
+ENGINE: dict[str, Any] = {
     "dual_cd": DualCD,
     "primal_cd": PrimalCD,
     "newton": Newton,
@@ -192,7 +196,7 @@ def dense_pays(problem: Problem) -> bool:
 
 def first_choice(problem: Problem) -> tuple[str, str]:
     """The method to start with, and why."""
-    direct, price = min(_direct(problem).items(), key=lambda item: item[1])
+    direct, price = min(direct_prices(problem).items(), key=lambda item: item[1])
     epoch = epoch_cost(problem, "dual_cd")
     if price <= ASSUMED_EPOCHS * epoch:
         small = "few features" if direct == "newton" else "few examples"
@@ -209,10 +213,10 @@ def rescues(problem: Problem, curvature: float) -> dict[str, float]:
     products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
     streamed = VISIT_STREAMED * problem.matrix.nnz + 0.1 * EXAMPLE * problem.n
     truncated = products * (2 * streamed + PRODUCT) + _steps(problem) * STEP
-    return {**_direct(problem), "newton_cg": truncated}
+    return {**direct_prices(problem), "newton_cg": truncated}
 
 
-def _direct(problem: Problem) -> dict[str, float]:
+def direct_prices(problem: Problem) -> dict[str, float]:
     """Predicted nanoseconds of the methods that factor a matrix."""
     n, d = float(problem.n), float(problem.d)
     operation = SCATTERED if problem.matrix.is_sparse else FLOP
@@ -258,7 +262,7 @@ def epochs_left(gaps: list[float], target: float) -> float:
 def _hand_over(state: State, name: str, why: str) -> None:
     """Let another method go on from the current iterate: nothing is thrown away."""
     w, alpha = state.method.iterate(state.inner)
-    state.method = _ENGINE[name]()
+    state.method = ENGINE[name]()
     state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.name = name
     state.tried.add(name)
