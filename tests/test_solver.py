@@ -226,10 +226,13 @@ def test_other_errors_in_the_callback_are_raised():
 def test_ctrl_c_in_the_middle_of_a_long_solve_returns_within_a_second():
     script = textwrap.dedent(
         """
+        import signal
         import numpy as np
         from scipy import sparse
         from primaldual import Problem, solve
 
+        # Children of a background job inherit SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         n, width = 100_000, 200                       # 2e7 nonzeros
         rng = np.random.default_rng(0)
         indices = rng.integers(1, 100, (n, width), dtype=np.int32).cumsum(axis=1, dtype=np.int32)
@@ -242,7 +245,8 @@ def test_ctrl_c_in_the_middle_of_a_long_solve_returns_within_a_second():
             if progress.passes > 0:
                 print("running", flush=True)
 
-        result = solve(Problem(X, y, lam=1e-6), "quartz", tol=0, max_passes=1e9, callback=callback)
+        problem = Problem(X, y, lam=1e-6)
+        result = solve(problem, "quartz", tol=0, max_passes=1e9, max_time=60, callback=callback)
         print("returned", flush=True)
         print(result.status.name, result.certificate.primal <= np.log(2) + 1e-12, flush=True)
         """
