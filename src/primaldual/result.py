@@ -20,7 +20,10 @@ class Status(Enum):
     CONVERGED = "The relative duality gap is at most tol."
     MAX_PASSES = "max_passes was reached first: raise it, or raise tol."
     MAX_TIME = "max_time was reached first: raise it, or raise tol."
-    STALLED = "The gap has stopped falling: rounding keeps it there. Scale the data, or raise tol."
+    STALLED = (
+        "The gap has stopped falling, by rounding or because the method is too slow here: "
+        "scale the data, try another method, or raise tol."
+    )
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "Interrupted from the keyboard; the best iterate so far was kept."
     NOT_FINITE = "A value became infinite or NaN: check the scale of the data and lam."

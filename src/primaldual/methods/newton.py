@@ -146,7 +146,7 @@ class Newton:
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """One step, at the cost of one Hessian: Newton's rate does not depend on K."""
-        return Complexity(1.0, hessian_work(problem), problem.matrix.nnz)
+        return Complexity(1.0, _step_work(problem), problem.matrix.nnz)
 
 
 def is_small(problem: Problem) -> bool:
