@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 # Options for the benchmark, for example BENCH="--quick".
 BENCH ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench browser clean
 
 demo: $(VENV)/.base
 	$(BIN)/primaldual faceoff
@@ -22,6 +22,12 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# Chromium for the test of the report page. Where it cannot be had, that test is skipped.
+browser:
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	  (timeout 300 apt-get update -qq && timeout 600 apt-get install -qq -y chromium) || \
+	  echo "No Chromium: the report is not tested in a browser."
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

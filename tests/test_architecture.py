@@ -19,6 +19,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FIL
 
 # A module imports only from modules before it. The methods are one layer, a folder.
 LAYERS = [
+    "container",
     "_types",
     "_compile",
     "losses",
@@ -31,16 +32,29 @@ LAYERS = [
     "methods",
     "advice",
     "result",
+    "frozen",
+    "checkpoints",
     "solver",
     "contest",
+    "report",
     "multinomial",
     "estimators",
+    "models",
     "experiments",
 ]
 # Inside these, files may import each other.
-FOLDERS = {"methods", "estimators", "experiments"}
+FOLDERS = {"methods", "estimators", "report", "experiments"}
 # These stand alone: they know nothing of problems and methods.
-ALONE = {"binary": {"_types"}, "datasets": {"_types", "binary"}}
+ALONE = {
+    "binary": {"_types"},
+    "files": {"_types", "_compile", "files"},
+    "downloads": set(),
+    "datasets": {"_types", "binary", "files", "downloads"},
+}
+# These show themselves in a notebook by the report, which they import when asked to.
+SHOWN = {"advice", "result"}
+# Estimators save themselves as a model, which is imported when asked to.
+SAVED = {"estimators"}
 # The doors import what they like, inside their functions.
 DOORS = {"cli", "__main__"}
 
@@ -120,15 +134,28 @@ def test_imports_flow_one_way(name):
         allowed.add(here)
     if here == "experiments":
         allowed |= set(ALONE)
+    if here in SHOWN:
+        allowed.add("report")
+    if here in SAVED:
+        allowed.add("models")
     assert used <= allowed
 
 
-@pytest.mark.parametrize("name", ["cli.py", "__init__.py"])
+@pytest.mark.parametrize("name", sorted(SHOWN))
+def test_the_report_is_loaded_only_when_something_is_shown(name):
+    imports = [node for node in top_level(TREES[f"{name}.py"]) if isinstance(node, ast.ImportFrom)]
+    tree = ast.Module(body=imports, type_ignores=[])
+    loaded = {layer(module) for module, _ in project_imports(f"{name}.py", tree)}
+    assert "problem" in loaded and "report" not in loaded
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if layer(name) in ("cli", "__init__")])
 def test_the_doors_import_the_library_only_when_it_is_needed(name):
     """Only inside functions and for type checks, so that --help is quick."""
-    for node in top_level(TREES[name]):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0 and not (node.module or "").startswith("primaldual")
+    imports = [node for node in top_level(TREES[name]) if isinstance(node, ast.ImportFrom)]
+    tree = ast.Module(body=imports, type_ignores=[])
+    loaded = {layer(module) for module, _ in project_imports(name, tree)}
+    assert loaded <= {"cli"}
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if layer(name) != "estimators"])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import lzma
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -590,6 +593,8 @@ def write_with(opener: Callable[..., Any]) -> Callable[[Path, bytes], None]:
         (".svm.xz", write_with(lzma.open)),
         (".svm.gz", write_with(gzip.open)),
         (".svm.bz2", write_with(bz2.open)),
+        ("", write_plain),
+        (".bz2", write_with(bz2.open)),
     ],
 )
 def test_load_reads_plain_and_compressed_files(
@@ -611,10 +616,148 @@ def test_load_reads_plain_and_compressed_files(
 def test_load_reads_heart_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("PRIMALDUAL_DATA") or beside)
-    if not any((folder / f"heart_scale{ending}").is_file() for ending in datasets._OPEN):
+    if not any((folder / f"heart_scale{ending}").is_file() for ending in datasets._ENDINGS):
         pytest.skip("no heart_scale: set PRIMALDUAL_DATA to a folder with heart_scale.svm[.xz]")
     monkeypatch.setenv("PRIMALDUAL_DATA", str(folder))
     X, y = datasets.load("heart_scale")
     assert X.shape == (270, 13)
     assert X.nnz == 3378
     assert set(y) == {-1.0, 1.0}
+
+
+# ---- downloads
+
+LEU = b"+1 1:0.5 3:2\n-1 2:1\n"
+
+
+class Site(ThreadingHTTPServer):
+    """A web server with one file, which may lie about its size."""
+
+    content = bz2.compress(LEU)
+    announced: int | None = len(content)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/datasets"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Site)
+        self.server.asked.append(self.path)
+        if self.path != "/datasets/binary/leu.bz2":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        if self.server.announced is not None:
+            self.send_header("Content-Length", str(self.server.announced))
+        self.end_headers()
+        self.wfile.write(self.server.content)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
+    with Site() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("PRIMALDUAL_MIRROR", server.address)
+        monkeypatch.setenv("PRIMALDUAL_CACHE", str(tmp_path))
+        monkeypatch.delenv("PRIMALDUAL_DATA", raising=False)
+        monkeypatch.delenv("PRIMALDUAL_OFFLINE", raising=False)
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_data_set_is_downloaded_once(site: Site) -> None:
+    seen: list[tuple[int, int | None]] = []
+    X, y = datasets.load("leu", progress=lambda *both: seen.append(both))
+    assert X.shape == (2, 3)
+    assert list(y) == [1.0, -1.0]
+    assert seen[0] == (len(site.content), len(site.content))
+    assert datasets.load("leu")[0].shape == (2, 3)
+    assert site.asked == ["/datasets/binary/leu.bz2"]
+    folder = datasets.cache_folder()
+    assert sorted(path.name for path in folder.iterdir()) == ["leu.bz2", "leu.bz2.sha256"]
+    digest = hashlib.sha256(site.content).hexdigest()
+    assert (folder / "leu.bz2.sha256").read_text() == f"{digest}  leu.bz2\n"
+
+
+def test_a_data_set_in_the_folder_is_not_downloaded(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_plain(tmp_path / "leu.svm", LEU)
+    monkeypatch.setenv("PRIMALDUAL_DATA", str(tmp_path))
+    assert datasets.load("leu")[0].shape == (2, 3)
+    assert site.asked == []
+
+
+def test_a_changed_download_is_refused(site: Site) -> None:
+    datasets.load("leu")
+    path = datasets.cache_folder() / "leu.bz2"
+    path.write_bytes(bz2.compress(LEU + b"1 1:1\n"))
+    with pytest.raises(ValueError, match=r"leu\.bz2 has changed since it was downloaded: SHA-256"):
+        datasets.load("leu")
+
+
+@pytest.mark.parametrize(
+    ("announced", "max_bytes", "message"),
+    [
+        (len(Site.content) + 5, 2**20, "could not be downloaded from .*was cut short"),
+        (10**9, 2**20, "1,000,000,000 bytes or more, beyond the limit"),
+        (None, len(Site.content) - 1, "beyond the limit of"),
+    ],
+    ids=["cut short", "too large", "too large without saying so"],
+)
+def test_a_download_that_fails_leaves_nothing_behind(
+    announced: int | None, max_bytes: int, message: str, site: Site
+) -> None:
+    site.announced = announced
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
+        datasets.load("leu", max_bytes=max_bytes)
+    assert list(datasets.cache_folder().iterdir()) == []
+
+
+def test_a_name_that_the_site_does_not_have_says_where_to_put_the_file(site: Site) -> None:
+    with pytest.raises(FileNotFoundError, match=r"duke\.bz2 \(HTTP Error 404.*Put one of these"):
+        datasets.load("duke")
+    with pytest.raises(FileNotFoundError, match="not among those known to be on the LIBSVM site"):
+        datasets.load("news20-rebuilt")
+    assert site.asked == ["/datasets/binary/duke.bz2"]
+
+
+def test_offline_says_where_to_put_the_file(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMALDUAL_MIRROR", "http://127.0.0.1:9/nobody")
+    with pytest.raises(
+        FileNotFoundError, match=r"could not be downloaded from .*leu\.bz2"
+    ) as error:
+        datasets.load("leu")
+    assert str(datasets.cache_folder()) in str(error.value)
+    monkeypatch.setenv("PRIMALDUAL_OFFLINE", "1")
+    with pytest.raises(FileNotFoundError, match="PRIMALDUAL_OFFLINE forbids downloads"):
+        datasets.load("leu")
+    monkeypatch.delenv("PRIMALDUAL_OFFLINE")
+    monkeypatch.setenv("PRIMALDUAL_MIRROR", "file:///etc")
+    with pytest.raises(ValueError, match="expected an http or https address"):
+        datasets.load("leu")
+
+
+@pytest.mark.parametrize("name", ["", "../leu", "/etc/passwd", "a/b"])
+def test_a_name_with_folders_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="name must be that of a data set"):
+        datasets.load(name)
+
+
+def test_no_name_is_listed_twice() -> None:
+    names = " ".join(datasets._ON_SITE.values()).split()
+    assert len(names) == len(set(names)) > 100
+    assert datasets._address("news20.binary") == f"{datasets.SITE}/binary/news20.binary.bz2"

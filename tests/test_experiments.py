@@ -301,7 +301,7 @@ def test_the_verdict_counts_claims():
 
 
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr("primaldual.experiments.runner.find_spec", lambda name: None)
+    monkeypatch.setattr("primaldual.report.drawing.find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="pip install 'primaldual\\[plots\\]'"):
         reproduce(["fig1"], quick=True, out=tmp_path)
 
@@ -317,6 +317,16 @@ def test_numbers_are_short(value, text):
     assert number(value).replace("\N{NARROW NO-BREAK SPACE}", " ") == text
 
 
+PUBLIC = {
+    "primaldual",
+    "primaldual.binary",
+    "primaldual.datasets",
+    "primaldual.report.drawing",
+    "primaldual.report.template",
+    "primaldual.report.text",
+}
+
+
 def test_experiments_use_public_names_only():
     folder = Path(fig2_general.__file__).parent
     for path in folder.glob("*.py"):
@@ -324,6 +334,6 @@ def test_experiments_use_public_names_only():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("primaldual"):
                 parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
                 assert not any(part.startswith("_") for part in parts), path
-                assert node.module in {"primaldual", "primaldual.binary", "primaldual.datasets"}
+                assert node.module in PUBLIC, path
             if isinstance(node, ast.ImportFrom):
                 assert node.level <= 1, path

@@ -33,6 +33,9 @@ from primaldual.losses import (
     loss_conjugate,
     loss_dual_step,
     loss_nearest_dual,
+    loss_quick_step,
+    loss_slopes,
+    near_gap,
     second_derivatives,
     sum_conjugates,
     sum_fenchel_gaps,
@@ -169,6 +172,37 @@ def slope(function, z, h):
 def near_kink(name, z, y, distance):
     position = y * z if LOSSES[name].classification else z - y
     return any(abs(position - kink) <= distance for kink in KINKS.get(name, []))
+
+
+@every_loss
+def test_slopes_are_both_derivatives(name):
+    loss = CASES[name]
+    for z, y in itertools.product((-30.0, -2.0, -0.1, 0.0, 0.3, 5.0, 800.0), (-1.0, 1.0)):
+        expected = loss.derivative(z, y), loss.second_derivative(z, y)
+        assert loss_slopes(loss, z, y) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("kappa", [1e-3, 0.5, 20.0, 1e4])
+@every_loss
+def test_quick_step_is_the_dual_step_within_a_few_percent(name, kappa):
+    loss = CASES[name]
+    for z, y, share in itertools.product((-8.0, -0.5, 0.2, 3.0), (-1.0, 1.0), (0.01, 0.4, 0.9)):
+        a = loss_nearest_dual(loss, share * y, y)
+        exact = loss_dual_step(loss, a, z, y, kappa)
+        quick = loss_quick_step(loss, a, z, y, kappa, *loss_slopes(loss, z, y))
+        assert quick == pytest.approx(exact, rel=0.06, abs=1e-12)
+        assert loss_nearest_dual(loss, a + quick, y) == pytest.approx(a + quick, abs=1e-15)
+
+
+@every_loss
+def test_near_gap_is_the_gap_within_a_tenth(name):
+    loss = CASES[name]
+    for z, y, away in itertools.product((-6.0, -0.4, 0.3, 2.0), (-1.0, 1.0), (-1.0, 0.1, 1e-3)):
+        first, second = loss_slopes(loss, z, y)
+        a = loss_nearest_dual(loss, -first + away * max(second, 0.01), y)
+        exact = loss.value(z, y) + loss_conjugate(loss, a, y) + a * z
+        close = near_gap(loss, z, a, y, first, second)
+        assert close == pytest.approx(exact, rel=0.12, abs=1e-9)
 
 
 @every_loss

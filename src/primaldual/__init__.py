@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .losses import LOSSES
     from .methods import METHODS
+    from .models import load
     from .problem import Certificate, Coordinates, Problem
     from .result import Progress, Result, Status, Trace
     from .samplings import SAMPLINGS
@@ -53,6 +54,7 @@ _HOME = {
     "path": "estimators",
     "LOSSES": "losses",
     "METHODS": "methods",
+    "load": "models",
     "Certificate": "problem",
     "Coordinates": "problem",
     "Problem": "problem",
@@ -90,6 +92,7 @@ __all__ = [
     "Trace",
     "advise",
     "faceoff",
+    "load",
     "path",
     "solve",
     "structure_cost",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from .methods import METHODS
 from .methods.base import coordinates, default_sampling
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Ratios of T closer to 1 than this are called a tie in words; the smaller T still wins.
 _TIE = 1.1
@@ -34,6 +38,7 @@ class Advice:
     n: int
     sampling: str = "importance"
     ranking: tuple[tuple[str, Complexity], ...] = ()  # methods by their T, where asked for
+    problem: Problem | None = field(default=None, repr=False, compare=False)  # for the plots
 
     @property
     def ratio(self) -> float:
@@ -67,6 +72,17 @@ class Advice:
             )
         return "\n".join(lines)
 
+    def plot(self) -> Figure:
+        """Where the nonzeros are and what each side may cost, as a matplotlib figure."""
+        from .report import advice_figure
+
+        return advice_figure(self)
+
+    def _repr_html_(self) -> str | None:
+        from .report import advice_html
+
+        return advice_html(self)
+
 
 def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str] = ()) -> Advice:
     """Compare the two sides of ``problem`` by T = K W, the nonzeros each has to visit.
@@ -96,7 +112,9 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
         ((name, stated_complexity(problem, name)) for name in methods),
         key=lambda entry: entry[1].total,
     )
-    return Advice(primal, dual, side, reason, problem.d, problem.n, sampling, tuple(ranking))
+    return Advice(
+        primal, dual, side, reason, problem.d, problem.n, sampling, tuple(ranking), problem
+    )
 
 
 def stated_complexity(

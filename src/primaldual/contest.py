@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,12 @@ class FaceOff:
     tol: float
     predictions: dict[str, Complexity]  # what theory states for each contender
     results: dict[str, list[Result]]
+    settings: dict[str, Any] = field(default_factory=dict)  # the other arguments of ``faceoff``
+
+    @property
+    def problem(self) -> Problem:
+        """What the contenders solved."""
+        return next(iter(self.results.values()))[0].problem
 
     def passes(self, name: str) -> float:
         """Mean passes over the seeds; infinite if a run did not reach ``tol``."""
@@ -134,7 +140,13 @@ def faceoff(
                 )
             )  # fmt: skip
     predictions = {name: stated_complexity(problem, name, sampling) for name in results}
-    return FaceOff(advise(problem), tol, predictions, results)
+    settings = {
+        "sampling": sampling,
+        "max_passes": max_passes,
+        "max_time": max_time,
+        "seeds": tuple(seeds),
+    }
+    return FaceOff(advise(problem), tol, predictions, results, settings)
 
 
 def _named(callback: Callable[[str, Progress], Any], name: str) -> Callable[[Progress], Any]:

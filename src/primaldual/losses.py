@@ -37,6 +37,10 @@ EDGE_SLACK = 1e-14
 MAX_STEPS = 200
 # Newton doubles the digits: after a step this small the next would be rounding noise.
 SMALL_STEP = 1e-8
+# A coordinate is visited again anyway: after a step this small in the margin a quick search ends.
+QUICK_STEP = 0.1
+# The gap φ(z) + φ*(-a) + a z is (a + φ')²/(2 φ'') to within 10 % while (a + φ')/φ'' is this small.
+NEAR = 0.25
 # Where the search for φ'(zeta) = -a gives up and calls -a out of range.
 FAR = 1e12
 # How near φ' has to come to -a at that distance for -a to count as the limit of φ'.
@@ -317,6 +321,13 @@ class Logistic(NamedTuple):
         e = math.exp(-abs(z))
         return e / ((1.0 + e) * (1.0 + e))
 
+    def slopes(self, z: float, y: float) -> tuple[float, float]:
+        """Both derivatives by one exponential."""
+        m = y * z
+        e = math.exp(-abs(m))
+        inverse = 1.0 / (1.0 + e)
+        return -y * (e if m > 0.0 else 1.0) * inverse, e * inverse * inverse
+
     def conjugate(self, a: float, y: float) -> float:
         """Σ p ln p over p = b and p = 1-b."""
         b = y * a
@@ -333,6 +344,31 @@ class Logistic(NamedTuple):
         margin = _sigmoidal_root(self, b, m, 1.0, kappa, -1.0, 0.0)
         moved = -loss_derivative(self, margin, 1.0)
         return y * _clip(_change(b, moved, m, margin, kappa), -b, 1.0 - b)
+
+    def quick_step(
+        self, a: float, z: float, y: float, kappa: float, first: float, second: float
+    ) -> float:
+        """The same up to 1 % or so: the last Newton step's model of σ serves for σ itself."""
+        b, m = y * a, y * z
+        low, high = -math.inf, math.inf
+        if kappa * (b - 0.5) < m:
+            low = max(0.0, m - kappa * b)
+        else:
+            high = min(0.0, m + kappa * (1.0 - b))
+        mu = _clip(m, low, high)
+        slope, curvature = y * first, second
+        if mu != m:
+            slope, curvature = loss_slopes(self, mu, 1.0)
+        moved = b
+        for _ in range(MAX_STEPS):
+            residual = (mu - m) + kappa * (b + slope)
+            step = _clip(mu - residual / (1.0 + kappa * curvature), low, high) - mu
+            moved = -(slope + curvature * step)
+            if abs(step) <= QUICK_STEP:
+                break
+            mu += step
+            slope, curvature = loss_slopes(self, mu, 1.0)
+        return y * (_clip(moved, 0.0, 1.0) - b)
 
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, 1]."""
@@ -822,6 +858,20 @@ def generic_dual_step(self: Any, a: float, z: float, y: float, kappa: float) -> 
 
 
 @inlined
+def generic_slopes(self: Any, z: float, y: float) -> tuple[float, float]:
+    """φ' and φ'', one after the other."""
+    return loss_derivative(self, z, y), loss_second_derivative(self, z, y)
+
+
+@inlined
+def generic_quick_step(
+    self: Any, a: float, z: float, y: float, kappa: float, first: float, second: float
+) -> float:
+    """The exact step, for losses that have nothing quicker."""
+    return loss_dual_step(self, a, z, y, kappa)
+
+
+@inlined
 def generic_nearest_dual(self: Any, a: float, y: float) -> float:
     """Return a: nothing is known about the domain."""
     return a
@@ -853,6 +903,19 @@ def loss_conjugate(loss: Any, a: float, y: float) -> float:
 def loss_dual_step(loss: Any, a: float, z: float, y: float, kappa: float) -> float:
     """Return the change Δ of a that maximises -φ*(-(a + Δ)) - z Δ - (κ/2) Δ²."""
     return _method(type(loss), "dual_step", generic_dual_step)(loss, a, z, y, kappa)
+
+
+def loss_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
+    """φ'(z; y) and φ''(z; y)."""
+    return _method(type(loss), "slopes", generic_slopes)(loss, z, y)
+
+
+def loss_quick_step(
+    loss: Any, a: float, z: float, y: float, kappa: float, first: float, second: float
+) -> float:
+    """About the change of ``loss_dual_step``, where φ' and φ'' at z are known."""
+    quick = _method(type(loss), "quick_step", generic_quick_step)
+    return quick(loss, a, z, y, kappa, first, second)
 
 
 def loss_nearest_dual(loss: Any, a: float, y: float) -> float:
@@ -897,6 +960,20 @@ def _compiled_conjugate(self: Any, a: Any, y: Any) -> Any:
 def _compiled_dual_step(self: Any, a: Any, z: Any, y: Any, kappa: Any) -> Any:
     if isinstance(self, _NamedTupleType):
         return _method(self.instance_class, "dual_step", generic_dual_step)
+
+
+@_for_kernels(loss_slopes)
+def _compiled_slopes(self: Any, z: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "slopes", generic_slopes)
+
+
+@_for_kernels(loss_quick_step)
+def _compiled_quick_step(
+    self: Any, a: Any, z: Any, y: Any, kappa: Any, first: Any, second: Any
+) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "quick_step", generic_quick_step)
 
 
 @_for_kernels(loss_nearest_dual)
@@ -948,6 +1025,15 @@ def loss_fenchel_gap(loss: Any, z: float, a: float, y: float) -> float:
 def _compiled_fenchel_gap(self: Any, z: Any, a: Any, y: Any) -> Any:
     if isinstance(self, _NamedTupleType):
         return _choose_gap(self.instance_class)
+
+
+@inlined
+def near_gap(loss: Any, z: float, a: float, y: float, first: float, second: float) -> float:
+    """About φ(z; y) + φ*(-a) + a z, without logarithms where a is near -φ'(z; y)."""
+    apart = a + first
+    if abs(apart) <= NEAR * second:
+        return 0.5 * apart * apart / second if apart != 0.0 else 0.0
+    return max(0.0, loss_fenchel_gap(loss, z, a, y))
 
 
 @kernel

@@ -32,6 +32,10 @@ from .rows import DenseRows, Matrix
 
 # ∇² of the softmax loss is at most I/2.
 SMOOTHNESS = 0.5
+# λ_b of the intercepts' proximal term in dual descent, in units of λ divided by the mean ‖x_j‖².
+# Measured on text, images and census data over λ: from 3 to 30 dual descent takes about the same
+# number of epochs, up to ten times fewer than with a term that is independent of λ.
+INTERCEPT_SHARE = 10.0
 # Newton's method factors a matrix of this size at most, (features + 1) × classes.
 MOST_UNKNOWNS = 400
 # Conjugate-gradient steps in one Newton step, at most.
@@ -127,8 +131,15 @@ class Multinomial:
     @property
     def intercept_strength(self) -> float:
         """λ_b of the proximal term that the dual method puts on free intercepts."""
-        # Near the curvature of the loss in one intercept, p (1 − p) on average, as measured.
-        return SMOOTHNESS / (8 * len(self.classes) ** 2)
+        # At most near the curvature of the loss in one intercept, p (1 − p) on average; less where
+        # the coefficients have more say, as measured.
+        usual = SMOOTHNESS / (8 * len(self.classes) ** 2)
+        return min(usual, INTERCEPT_SHARE * self.lam / self._mean_square)
+
+    @cached_property
+    def _mean_square(self) -> float:
+        """The mean of ‖x_j‖²."""
+        return max(float(self.matrix.squared_norms("feature").sum()) / self.n, 1e-300)
 
     @property
     def primal_at_zero(self) -> float:
@@ -152,6 +163,26 @@ class Multinomial:
         alpha = np.empty_like(z)
         _dual_points(z, self.codes, self.sample_weight, alpha)
         return alpha
+
+    def nearest_dual(self, alpha: FloatArray) -> FloatArray:
+        """α moved to where every q_j lies in the simplex: negative entries cut off, sums made 1."""
+        q = np.maximum(self._probabilities(alpha), 1e-300)
+        q /= q.sum(axis=1, keepdims=True)
+        moved = -q
+        moved[np.arange(self.n), self.codes] += 1.0
+        moved *= self.sample_weight[:, None]
+        return moved
+
+    def rebalanced(self, alpha: FloatArray) -> FloatArray:
+        """α with every class's q_jk scaled by one factor, so that Σ_j α_jk = 0.
+
+        Dual descent with free intercepts meets the constraint only in the limit; this makes its α
+        feasible on the way there. The factors are those of the best intercepts for scores ln q.
+        """
+        if not self.fit_intercept:
+            return alpha
+        scores = np.log(np.maximum(self._probabilities(alpha), 1e-300))
+        return self.dual_point(scores + self.best_intercept(scores))
 
     def loss(self, z: FloatArray) -> float:
         """(1/n) Σ_j c_j [log Σ_k exp(z_jk) − z_j,y_j]."""
@@ -311,9 +342,6 @@ class SoftmaxNewton:
     free_intercept: ClassVar[bool] = True
     name = "newton"
 
-    def __init__(self, start: FloatArray | None = None) -> None:
-        self.first = start
-
     def start(
         self,
         problem: Multinomial,
@@ -322,8 +350,9 @@ class SoftmaxNewton:
         alpha: FloatArray | None = None,
         rng: Generator | None = None,
     ) -> NewtonState:
-        """The state at ``w``, at the method's own start, or at zero."""
-        w = self.first if w is None else w
+        """The state at ``w``, at W(α), or at zero."""
+        if w is None and alpha is not None:
+            w = problem.primal_point(alpha)
         w = np.zeros(problem.shape) if w is None else np.array(w, dtype=np.float64)
         empty = np.empty(0)
         state = NewtonState(problem, w, np.zeros(len(w)), problem.margins(w), empty, empty)
@@ -340,10 +369,10 @@ class SoftmaxNewton:
         state.b = state.b + s * delta_b
         state.scores += s * change
         _settle(state)
-        return work + 2.0 * p.matrix.nnz * len(p.classes)
+        return work + 2.0 * p.matrix.nnz
 
     def _direction(self, state: NewtonState) -> tuple[FloatArray, FloatArray, float]:
-        """The Newton direction in W and b, and the multiply-adds spent."""
+        """The Newton direction in W and b, and the work, a nonzero visited for all classes."""
         p = state.problem
         hessian = _hessian(p, p._probabilities(state.alpha))
         classes, width = len(p.classes), hessian.shape[0] // len(p.classes)
@@ -360,7 +389,7 @@ class SoftmaxNewton:
                 more = max(100 * more, 1e-14)
         delta = cho_solve(factor, right.ravel()).reshape(classes, width)
         delta_b = delta[:, p.d] if width > p.d else np.zeros(classes)
-        pairs = classes * (classes + 1) / 2
+        pairs = (classes + 1) / 2
         return np.ascontiguousarray(delta[:, : p.d]), delta_b, pairs * p.matrix.nnz * p.d / 2
 
     def gap_estimate(self, state: NewtonState) -> float:
@@ -426,7 +455,7 @@ class SoftmaxNewtonCG(SoftmaxNewton):
             if energy <= state.forcing**2 * first:
                 break
             step, step_b = ahead + energy / before * step, ahead_b + energy / before * step_b
-        work = 2.0 * products * p.matrix.nnz * len(corner)
+        work = 2.0 * products * p.matrix.nnz
         return np.ascontiguousarray(delta.T), delta_b, work
 
     def advance(self, state: NewtonState, draws: Any = None) -> float:
@@ -547,9 +576,6 @@ class SoftmaxDualCD:
     free_intercept: ClassVar[bool] = True
     name = "dual_cd"
 
-    def __init__(self, start: FloatArray | None = None) -> None:
-        self.first = start
-
     def start(
         self,
         problem: Multinomial,
@@ -560,17 +586,22 @@ class SoftmaxDualCD:
     ) -> DualState:
         """The state at ``alpha``, at the dual point of a start, or at zero."""
         n, classes = problem.n, len(problem.classes)
-        w = self.first if w is None else w
         bias, shift = np.zeros((2, classes)), 0.0
-        if alpha is None and w is not None:
-            z = problem.margins(w)
+        if alpha is None and w is None:
+            alpha = np.zeros((n, classes))
+        elif alpha is None:
+            z = problem.margins(w)  # type: ignore[arg-type]
             bias[0] = problem.best_intercept(z)
             alpha = problem.dual_point(z + bias[0])
-        alpha = np.zeros((n, classes)) if alpha is None else np.array(alpha)
+        else:
+            alpha = problem.nearest_dual(alpha)
+        w = problem.primal_point(alpha)
         if problem.fit_intercept:
             shift = 1.0 / (problem.intercept_strength * n)
             bias[1] = alpha.sum(axis=0)
-        at = np.ascontiguousarray(problem.primal_point(alpha).T)
+            if alpha.any():
+                bias[0] = problem.best_intercept(problem.margins(w), bias[0]) - shift * bias[1]
+        at = np.ascontiguousarray(w.T)
         side = problem.examples
         return DualState(
             problem, np.random.default_rng(0) if rng is None else rng,
@@ -587,21 +618,19 @@ class SoftmaxDualCD:
         )  # fmt: skip
         state.gap = gap / p.n
         state.bias[0] += state.shift * state.bias[1]
-        return 2.0 * p.matrix.nnz * len(p.classes)
+        return float(p.matrix.nnz)
 
     def gap_estimate(self, state: DualState) -> float:
         """The gap along the last epoch; from scratch it is usually smaller."""
         return state.gap
 
     def iterate(self, state: DualState) -> tuple[FloatArray, FloatArray | None]:
-        """W and, where it is feasible, α."""
+        """W and α, made feasible."""
         p = state.problem
         w = np.ascontiguousarray(state.w.T)
-        if p.fit_intercept:
-            return w, None
         alpha = -state.q * p.sample_weight[:, None]
         alpha[np.arange(p.n), p.codes] += p.sample_weight
-        return w, alpha
+        return w, p.rebalanced(alpha)
 
     def label(self, state: DualState) -> str:
         """The name of the method."""
@@ -728,9 +757,8 @@ class SoftmaxAuto:
     samplings: ClassVar[tuple[str, ...]] = ()
     free_intercept: ClassVar[bool] = True
 
-    def __init__(self, tol: float, start: FloatArray | None = None) -> None:
+    def __init__(self, tol: float) -> None:
         self.tol = tol
-        self.first = start
 
     def start(
         self,
@@ -741,7 +769,7 @@ class SoftmaxAuto:
         rng: Generator | None = None,
     ) -> AutoState:
         """The state of dual descent."""
-        method = SoftmaxDualCD(self.first)
+        method = SoftmaxDualCD()
         return AutoState(method, method.start(problem, None, w, alpha, rng), rng)
 
     def advance(self, state: AutoState, draws: Any = None) -> float:
@@ -800,14 +828,12 @@ def softmax_choice(problem: Multinomial, side: str = "auto") -> str:
     return "newton_cg"
 
 
-def softmax_method(
-    problem: Multinomial, side: str = "auto", tol: float = 1e-6, start: FloatArray | None = None
-) -> Any:
+def softmax_method(problem: Multinomial, side: str = "auto", tol: float = 1e-6) -> Any:
     """The method for a side, ready for ``solve``."""
     name = softmax_choice(problem, side)
     if name == "dual_cd":
-        return SoftmaxAuto(tol, start) if side == "auto" else SoftmaxDualCD(start)
-    return SoftmaxNewton(start) if name == "newton" else SoftmaxNewtonCG(start)
+        return SoftmaxAuto(tol) if side == "auto" else SoftmaxDualCD()
+    return SoftmaxNewton() if name == "newton" else SoftmaxNewtonCG()
 
 
 # --------------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ from ._compile import kernel
 from ._types import FloatArray, IntArray
 from .losses import (
     derivatives,
-    loss_derivative,
-    loss_second_derivative,
+    loss_slopes,
     sum_conjugates,
     sum_fenchel_gaps,
     sum_values,
@@ -230,6 +229,18 @@ class Problem:
         derivatives(self.loss, z, self.y, self.sample_weight, alpha)
         return np.negative(alpha, out=alpha)
 
+    def rebalanced(self, alpha: FloatArray) -> FloatArray:
+        """α with its positive or its negative part made smaller, so that Σ_j α_j = 0.
+
+        That keeps α in the domain of φ*, which contains 0. Dual methods with a free intercept
+        meet the constraint only in the limit; this makes their α feasible on the way there.
+        """
+        excess = float(alpha.sum())
+        if not self.fit_intercept or excess == 0.0:
+            return alpha
+        heavier = alpha > 0 if excess > 0 else alpha < 0
+        return np.where(heavier, alpha * (1.0 - excess / float(alpha[heavier].sum())), alpha)
+
     def primal_point(self, alpha: FloatArray) -> FloatArray:
         """w(α) = (1/(λn)) Σ_j α_j x_j."""
         w = self.matrix.transposed_times(alpha)
@@ -246,7 +257,7 @@ class Problem:
     def dual(self, alpha: Any) -> float:
         """D(α), eq. (3); −inf where α is not feasible."""
         alpha = _vector(alpha, self.n, "alpha")
-        if not self._balanced(alpha):
+        if not self.balanced(alpha):
             return -np.inf
         conjugates = sum_conjugates(self.loss, alpha, self.y, self.sample_weight)
         w = self.primal_point(alpha)
@@ -290,7 +301,7 @@ class Problem:
             w_of_alpha = self.primal_point(alpha)
             bracket = 0.0
         gap = np.inf
-        if self._balanced(alpha):
+        if self.balanced(alpha):
             apart = w - w_of_alpha
             gap = bracket + 0.5 * self.lam * float(apart @ apart)
             gap += abs(b * float(alpha.sum())) / self.n
@@ -304,7 +315,7 @@ class Problem:
         total = float(sum_values(self.loss, z, self.y, self.sample_weight))
         return total / self.n + 0.5 * self.lam * float(w @ w)
 
-    def _balanced(self, alpha: FloatArray) -> bool:
+    def balanced(self, alpha: FloatArray) -> bool:
         """Whether Σ α_j = 0 up to rounding, which a free intercept requires."""
         if not self.fit_intercept:
             return True
@@ -325,10 +336,10 @@ def _best_intercept(loss, scores, y, c, b):  # type: ignore[no-untyped-def]
     for _ in range(200):
         slope, size, curvature = 0.0, 0.0, 0.0
         for j in range(scores.size):
-            derivative = c[j] * loss_derivative(loss, scores[j] + b, y[j])
-            slope += derivative
-            size += abs(derivative)
-            curvature += c[j] * loss_second_derivative(loss, scores[j] + b, y[j])
+            first, second = loss_slopes(loss, scores[j] + b, y[j])
+            slope += c[j] * first
+            size += c[j] * abs(first)
+            curvature += c[j] * second
         if abs(slope) <= 4e-16 * size:
             return b
         if slope > 0:

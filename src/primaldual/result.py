@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ._types import FloatArray
 from .advice import Advice, advise
 from .problem import Certificate, Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Status(Enum):
@@ -125,3 +128,14 @@ class Result:
             f"({proof.relative_gap:.2e} of P(0)) after {self.passes:.1f} passes, "
             f"{self.seconds:.3g} s"
         )
+
+    def plot(self) -> Figure:
+        """The gap against passes and against seconds, as a matplotlib figure."""
+        from .report import result_figure
+
+        return result_figure(self)
+
+    def _repr_html_(self) -> str | None:
+        from .report import result_html
+
+        return result_html(self)

@@ -204,6 +204,11 @@ class Matrix:
         if sparse.issparse(X):
             self._major: Rows
             self._major, self._by = _checked_sparse(X)
+            length = len(self._major.indptr) - 1
+            if len(self._major.values) == X.shape[0] * X.shape[1]:
+                # Nothing is left out: the values are dense rows as they stand.
+                self._major = DenseRows(self._major.values.reshape(length, -1))
+                self.nnz = self._major.values.size
         else:
             self._major, self._by = _checked_dense(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
@@ -288,10 +293,12 @@ class Matrix:
         if not self.is_sparse:
             return self
         rows = self.sparse_rows(self._by)
-        width = self.shape[1] if self._by == "example" else self.shape[0]
-        values = np.zeros((len(rows.indptr) - 1, width))
+        shape = self.shape if self._by == "example" else self.shape[::-1]
+        values = np.zeros(shape)
         _fill_dense(rows, values)
-        return _matrix(DenseRows(_frozen(values)), self._by, self.shape)
+        made = _matrix(DenseRows(_frozen(values)), self._by, self.shape)
+        made.nnz = self.nnz
+        return made
 
     def take(self, examples: IntArray) -> Matrix:
         """The matrix of some of the examples, as a copy."""
@@ -312,6 +319,14 @@ class Matrix:
 
     def gram_of_examples(self) -> FloatArray:
         """X Xᵀ, the lower triangle of which is filled."""
+        rows = self._major
+        if isinstance(rows, DenseRows) and self._by == "example":
+            out = np.zeros((self.shape[0], self.shape[0]))
+            width = max(1, (1 << 20) // self.shape[0])
+            for first in range(0, self.shape[1], width):
+                part = rows.values[:, first : first + width].astype(np.float64, copy=False)
+                out += part @ part.T
+            return out
         return _gram(self.by_feature, np.ones(self.shape[1]), self.shape[0])
 
     def sparse_rows(self, by: str) -> SparseRows:

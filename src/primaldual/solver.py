@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from . import checkpoints
 from ._compile import seconds_compiling
 from ._types import FloatArray
+from .checkpoints import Entry
 from .methods import METHODS, Method
 from .methods.auto import Auto
 from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
@@ -27,6 +29,12 @@ FIRST_CHECK = 16
 
 # A check comes after every pass at first, later after every twentieth part of what was done.
 CHECKS_PER_DOUBLING = 20
+
+# A round of few passes costs no more than a check: then only one round in so many is checked.
+CHEAP_PASSES = 4
+CHEAP_ROUNDS = 8
+# A round that visits fewer nonzeros than the data has counts as a part of one, at least this.
+LEAST_ROUND = 0.1
 
 # So many checks without a fall of the gap by 1 % mean that it will not fall any more.
 STALL_CHECKS = 12
@@ -88,13 +96,40 @@ def solve(
     name, runner = _as_method(method, tol)
     chosen = require_usable(problem, name, runner, sampling)
     w, alpha = _start_point(problem, start)
+    rng = np.random.default_rng(seed)
+    checkpoint = checkpoints.current()
+    if checkpoint is None:
+        return _solved(run, name, runner, chosen, rng, w, alpha, None)
+    with checkpoint.entry(
+        problem, name, runner, chosen, rng, seed is not None, (w, alpha),
+        tol=float(tol), max_passes=float(max_passes), callback=callback is not None,
+    ) as entry:  # fmt: skip
+        result = entry.result()
+        if result is None:
+            result = _solved(run, name, runner, chosen, rng, w, alpha, entry)
+            entry.finish(result)
+        return result
+
+
+def _solved(
+    run: _Run,
+    name: str,
+    method: Method,
+    sampling: Sampling | None,
+    rng: np.random.Generator,
+    w: FloatArray | None,
+    alpha: FloatArray | None,
+    entry: Entry | None,
+) -> Result:
+    """Run one method to its end; the best pair, certified."""
     # What overflows is not finite, and is reported as such by the certificate.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        _drive(run, name, runner, chosen, np.random.default_rng(seed), w, alpha)
+        _drive(run, name, method, sampling, rng, w, alpha, entry)
     proof = run.best.certificate()
-    status = Status.CONVERGED if proof.relative_gap <= tol else run.status
+    status = Status.CONVERGED if proof.relative_gap <= run.tol else run.status
     assert status is not None
-    return Result(proof.w, proof.intercept, proof.alpha, proof, status, name, run.trace, problem)
+    pair = (proof.w, proof.intercept, proof.alpha)
+    return Result(*pair, proof, status, name, run.trace, run.problem)
 
 
 def _drive(
@@ -105,71 +140,154 @@ def _drive(
     rng: np.random.Generator,
     w: FloatArray | None,
     alpha: FloatArray | None,
+    entry: Entry | None,
 ) -> None:
-    """Run one method until the run has a status."""
-    with run.clock():
-        state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=rng.spawn(1)[0])
-    if sampling is None:
-        ahead = _own_order(run, method, state)
+    """Run one method until the run has a status, from where the entry was saved if it was."""
+    saved = None if entry is None else entry.earlier()
+    if saved is None:
+        with run.clock():
+            # Draws and the method's own choices come from two generators.
+            own = rng if sampling is None else rng.spawn(1)[0]
+            state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=own)
     else:
-        ahead = _drawn(run, method, state, sampling, rng)
+        state = saved["state"]
+    ahead: _OwnOrder | _Drawn
+    if sampling is None:
+        ahead = _OwnOrder(run, method, state)
+    else:
+        ahead = _Drawn(run, method, state, sampling, rng)
+    if saved is not None:
+        run.go_on(saved)
+        ahead.go_on(saved)
+    if entry is not None:
+        entry.rehearse(_snapshot(run, ahead))
+        ahead.pause = lambda: entry.offer(lambda: _snapshot(run, ahead))
     label = getattr(method, "label", lambda state: name)
     run.trace.notes = getattr(state, "log", [])
     try:
-        if sampling is not None or w is not None or alpha is not None or not run.max_passes:
+        given = w is not None or alpha is not None
+        if saved is None and (sampling is not None or given or not run.max_passes):
             run.check(label(state), *method.iterate(state))
         while run.status is None:
-            next(ahead)
+            ahead.to_next_check()
             run.check(label(state), *method.iterate(state))
     except KeyboardInterrupt:
         run.callback = None  # it may have been the one to interrupt
         run.check(label(state), *method.iterate(state))
         run.status = Status.INTERRUPTED
+    if entry is not None and run.status is Status.MAX_TIME:
+        entry.save(_snapshot(run, ahead))  # with more time it can go on
 
 
-def _drawn(
-    run: _Run, method: Method, state: Any, sampling: Sampling, rng: np.random.Generator
-) -> Iterator[None]:
-    """Advance by draws from the sampling; yield when it is time for a check."""
-    side = coordinates(run.problem, method.side)
-    cost = float(sampling.probabilities() @ side.counts)  # W, eqs. (10), (11)
-    pass_steps = side.nnz / cost if cost > 0 else side.size
-    method.advance(state, sampling.draw(rng, 0))  # compiles the kernel outside the clock
-    steps = 0
-    while True:
-        draws = sampling.draw(rng, max(1, round(pass_steps * run.passes_ahead())))
-        for chunk in _chunks(draws, side.counts):
+class _Drawn:
+    """Advances a method by draws from its sampling, from one check to the next."""
+
+    def __init__(
+        self, run: _Run, method: Method, state: Any, sampling: Sampling, rng: np.random.Generator
+    ) -> None:
+        self.run, self.method, self.state = run, method, state
+        self.sampling, self.rng = sampling, rng
+        self.pause: Callable[[], None] | None = None  # called where the run can be saved
+        self.side = coordinates(run.problem, method.side)
+        cost = float(sampling.probabilities() @ self.side.counts)  # W, eqs. (10), (11)
+        self.pass_steps = self.side.nnz / cost if cost > 0 else float(self.side.size)
+        self.is_compiled = False
+        self.steps = 0  # taken before the last check
+        self.draws: Draws | None = None  # for the steps until the next check
+        self.at = 0  # how many of them are taken
+        self.origin: Any = None  # the generator's state before they were drawn
+
+    def to_next_check(self) -> None:
+        """Advance until it is time for a check."""
+        run, method, state = self.run, self.method, self.state
+        if self.pause is not None:
+            self.pause()
+        if not self.is_compiled:
+            method.advance(state, self.sampling.draw(self.rng, 0))  # outside the clock
+            self.is_compiled = True
+        if self.draws is None:
+            if self.pause is not None:
+                self.origin = self.rng.bit_generator.state
+            count = max(1, round(self.pass_steps * run.passes_ahead()))
+            self.draws = self.sampling.draw(self.rng, count)
+        for chunk in _chunks(self.draws, self.side.counts, self.at):
             with run.clock():
                 run.visited += method.advance(state, chunk)
+            self.at += chunk.steps
             if run.out_of_time():
                 break
-        steps += draws.steps
+            if self.pause is not None:
+                self.pause()
+        self.steps += self.draws.steps
+        self.draws, self.at = None, 0
         # A method may visit more than the rows it draws: learn from what it has visited.
-        pass_steps = steps / max(run.passes, 1e-300) if run.passes > 0 else pass_steps
-        yield
+        if run.passes > 0:
+            self.pass_steps = self.steps / max(run.passes, 1e-300)
+
+    def position(self) -> dict[str, Any]:
+        """What to save beside the state; the draws are made again."""
+        pending = None if self.draws is None else (self.origin, self.draws.steps, self.at)
+        return {"drawn": (self.pass_steps, self.is_compiled, self.steps), "pending": pending}
+
+    def go_on(self, saved: dict[str, Any]) -> None:
+        """Go back to a saved position."""
+        self.pass_steps, self.is_compiled, self.steps = saved["drawn"]
+        if saved["pending"] is not None:
+            self.origin, count, self.at = saved["pending"]
+            self.rng.bit_generator.state = self.origin
+            self.draws = self.sampling.draw(self.rng, count)
 
 
-def _own_order(run: _Run, method: Method, state: Any) -> Iterator[None]:
-    """Advance a method that orders its own steps; yield when it is time for a check.
+class _OwnOrder:
+    """Advances a method that orders its own steps, from one check to the next.
 
     A certificate costs about as much as an epoch. Where the method can tell its gap along the
     way, it is made only when the gap is about to be small enough, and now and then.
     """
-    estimate = getattr(method, "gap_estimate", None)
-    before, rounds, due = np.inf, 0, 1 if run.callback is not None else FIRST_CHECK
-    while True:
-        with run.clock():
-            run.visited += method.advance(state, None)
-        rounds += 1
-        over = run.out_of_time() or run.passes >= run.max_passes
-        if estimate is not None and rounds < due and not over:
-            gap = run.problem.relative(estimate(state))
+
+    def __init__(self, run: _Run, method: Method, state: Any) -> None:
+        self.run, self.method, self.state = run, method, state
+        self.pause: Callable[[], None] | None = None  # called where the run can be saved
+        self.estimate = getattr(method, "gap_estimate", None)
+        self.before = np.inf  # the gap one round ago
+        self.rounds = 0.0
+        self.due = 1.0 if run.callback is not None else float(FIRST_CHECK)
+
+    def to_next_check(self) -> None:
+        """Advance until it is time for a check."""
+        run, estimate = self.run, self.estimate
+        while True:
+            if self.pause is not None:
+                self.pause()
+            with run.clock():
+                work = self.method.advance(self.state, None)
+            run.visited += work
+            cheap = estimate is not None and work <= CHEAP_PASSES * run.problem.matrix.nnz
+            share = work / max(run.problem.matrix.nnz, 1)
+            self.rounds += min(max(share, LEAST_ROUND), 1.0) if cheap else 1.0
+            over = run.out_of_time() or run.passes >= run.max_passes
+            if estimate is None or self.rounds >= self.due or over:
+                break
+            gap, before = run.problem.relative(estimate(self.state)), self.before
+            self.before = gap
             # The gap along an epoch is as old as the epoch: now it is a contraction smaller.
-            now, before = gap * (min(gap / before, 1.0) if 0 < before < np.inf else 1.0), gap
-            if not now <= run.tol:
-                continue
-        due = max(due, rounds + max(1, rounds // CHECKS_PER_DOUBLING))
-        yield
+            if gap * (min(gap / before, 1.0) if 0 < before < np.inf else 1.0) <= run.tol:
+                break
+        every = CHEAP_ROUNDS if cheap and run.callback is None else 1
+        self.due = max(self.due, self.rounds + max(every, self.rounds / CHECKS_PER_DOUBLING))
+
+    def position(self) -> dict[str, Any]:
+        """What to save beside the state."""
+        return {"own_order": (self.before, self.rounds, self.due)}
+
+    def go_on(self, saved: dict[str, Any]) -> None:
+        """Go back to a saved position."""
+        self.before, self.rounds, self.due = saved["own_order"]
+
+
+def _snapshot(run: _Run, ahead: _OwnOrder | _Drawn) -> dict[str, Any]:
+    """All that the rest of a run depends on, at a moment between two rounds."""
+    return {"state": ahead.state, **run.position(), **ahead.position()}
 
 
 @dataclass
@@ -194,6 +312,22 @@ class _Run:
     def passes(self) -> float:
         """Passes over the data so far."""
         return self.visited / max(self.problem.matrix.nnz, 1)
+
+    def position(self) -> dict[str, Any]:
+        """What to save of the run: what was done, and the best so far."""
+        elapsed = time.perf_counter() - seconds_compiling() - self.began
+        return {
+            "done": (self.visited, self.seconds, elapsed),
+            "best": (self.best.upper, self.best.lower),
+            "entries": self.trace.entries,
+        }
+
+    def go_on(self, saved: dict[str, Any]) -> None:
+        """Go back to a saved position; the time that was spent before counts."""
+        self.visited, self.seconds, elapsed = saved["done"]
+        self.began = time.perf_counter() - seconds_compiling() - elapsed
+        self.best.upper, self.best.lower = saved["best"]
+        self.trace.entries = saved["entries"]
 
     def passes_ahead(self) -> float:
         """How many passes to make before the next check."""
@@ -285,10 +419,9 @@ class _Best:
         return self.relative_gap <= tol and self.certificate().relative_gap <= tol
 
 
-def _chunks(draws: Draws, counts: Any) -> Iterator[Draws]:
-    """The draws in pieces of whole steps that visit about CHUNK nonzeros each."""
+def _chunks(draws: Draws, counts: Any, first: int) -> Iterator[Draws]:
+    """The draws from a step on, in pieces of whole steps that visit about CHUNK nonzeros each."""
     work = np.concatenate([[0], np.cumsum(counts[draws.coordinates])])[draws.starts]
-    first = 0
     while first < draws.steps:
         last = int(np.searchsorted(work, work[first] + CHUNK, side="right")) - 1
         last = min(max(last, first + 1), draws.steps)

@@ -27,6 +27,7 @@ REAL = {
     "splice_scale": "binary",
     "svmguide1": "binary",
     "pcmac": "binary",
+    "news20": "20 classes",
     "abalone_scale": "regression",
     "housing_scale": "regression",
     "winequality-white": "regression",

@@ -11,11 +11,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import RidgeClassifier as SklearnRidgeClassifier
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import scale
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 
 import primaldual.estimators as estimators
-from primaldual import LOSSES, Problem, solve
+from primaldual import LOSSES, Problem, datasets, solve
 from primaldual.estimators import (
     HuberRegressor,
     LinearClassifier,
@@ -140,6 +142,29 @@ def test_the_scikit_learn_twin_predicts_the_same(kind, wine, diabetes):
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
+def test_the_twin_can_be_stored_by_skops(kind, wine, diabetes):
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    X, y = data_for(kind, wine, diabetes)
+    twin = kind().fit(X, y).to_sklearn()
+    stored = io.dumps(twin)
+    again = io.loads(stored, trusted=io.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(again.predict(X), twin.predict(X))
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
+def test_the_twin_can_be_exported_to_onnx(kind, wine, diabetes):
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    X, y = data_for(kind, wine, diabetes)
+    X = X.astype(np.float32)
+    model = kind().fit(X, y)
+    graph = skl2onnx.to_onnx(model.to_sklearn(), X[:1])
+    session = runtime.InferenceSession(graph.SerializeToString())
+    found = session.run(None, {"X": X})[0].ravel()
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
 def test_estimate_predicts_both_sides_without_fitting(kind, wine, diabetes):
     X, y = data_for(kind, wine, diabetes)
     model = kind()
@@ -170,12 +195,16 @@ def test_a_time_budget_is_kept(cancer):
         model.fit(X, y)
 
 
-def test_warm_start_goes_on_from_the_last_fit(cancer):
-    X, y = np.tile(cancer[0], (8, 2)), np.tile(cancer[1], 8)
-    model = LogisticRegression(warm_start=True, side="primal").fit(X, y)
+@pytest.mark.parametrize("side", ["primal", "dual"])
+@pytest.mark.parametrize("several", [False, True])
+def test_warm_start_goes_on_from_the_last_fit(side, several, cancer, wine):
+    X, y = wine if several else cancer
+    X, y = np.tile(X, (12, 8)), np.tile(y, 12)
+    model = LogisticRegression(warm_start=True, side=side, tol=1e-8).fit(X, y)
     cold = model.n_iter_
     model.fit(X, y)
-    assert model.n_iter_ < cold
+    assert model.dual_gap_ <= model.tol
+    assert model.n_iter_ <= cold / 2
 
 
 def test_our_callback_sees_progress_and_can_stop(cancer):
@@ -266,6 +295,40 @@ def test_data_frames_bring_their_column_names(library, diabetes):
     assert list(model.feature_names_in_) == [f"f{k}" for k in range(X.shape[1])]
     assert list(model.to_sklearn().feature_names_in_) == list(model.feature_names_in_)
     np.testing.assert_allclose(model.predict(frame), Ridge().fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_pipeline_may_hand_over_frames(library, diabetes):
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    X, y = diabetes
+    pipeline = make_pipeline(StandardScaler(), Ridge()).set_output(transform=library)
+    pipeline.fit(X, y)
+    assert list(pipeline[-1].feature_names_in_) == [f"x{k}" for k in range(X.shape[1])]
+    np.testing.assert_allclose(pipeline.predict(X), Ridge().fit(scale(X), y).predict(scale(X)))
+
+
+def test_max_iter_counts_passes_over_the_data(cancer):
+    X, y = np.tile(cancer[0], (12, 3)), np.tile(cancer[1], 12)
+    for limit in (2, 7):
+        model = LogisticRegression(max_iter=limit, side="dual", tol=1e-12)
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            model.fit(X, y)
+        assert limit <= model.n_iter_ <= limit + 1
+        assert model.n_iter_ == np.ceil(model.history_["passes"][-1])
+        assert set(model.history_["method"]) == {"dual_cd"}
+
+
+def test_ridge_classifier_takes_several_labels_per_example(wine):
+    X, y = wine
+    Y = np.stack([y == 0, y > 0, X[:, 0] > 0], axis=1).astype(int)
+    s = weights(len(y))
+    theirs = SklearnRidgeClassifier(alpha=2.0, class_weight="balanced").fit(X, Y, s)
+    ours = RidgeClassifier(alpha=2.0, class_weight="balanced", tol=TIGHT).fit(X, Y, s)
+    same(ours, theirs)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_array_equal(ours.to_sklearn().predict(X), ours.predict(X))
+    assert ours.score(X, Y) == theirs.score(X, Y)
+    assert not ours.fit(X, y).multilabel_
 
 
 def test_metadata_routing_passes_weights_on(wine):
@@ -375,6 +438,42 @@ def test_a_path_equals_the_fits_one_by_one(cancer):
         np.testing.assert_allclose(result.w, cold.w, atol=1e-4)
     with pytest.raises(ValueError, match="positive"):
         path(X, y, [0.0])
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber"])
+@pytest.mark.parametrize("excess", [0.3, -1e-9])
+def test_a_rebalanced_dual_point_is_feasible(loss, excess, cancer):
+    X, y = cancer
+    p = Problem(X, y, loss, 0.1, weights(len(y)), fit_intercept=True)
+    alpha = p.certify(np.full(p.d, 0.1)).alpha.copy()
+    heavy = np.sign(alpha) == np.sign(excess)
+    alpha[heavy] *= 1 - abs(excess)
+    moved = p.rebalanced(alpha)
+    assert abs(moved.sum()) <= 1e-12 * np.abs(moved).sum()
+    assert np.isfinite(p.dual(moved))
+    np.testing.assert_allclose(moved, alpha, atol=abs(excess) * np.abs(alpha).max() * 1.5)
+    np.testing.assert_array_equal(p.rebalanced(np.zeros(p.n)), 0.0)
+
+
+def test_dual_descent_finds_the_intercept_as_fast_as_the_rest(cancer):
+    X, y = np.tile(cancer[0], (8, 1)), np.tile(cancer[1], 8)
+    passes = {
+        fit_intercept: LinearSVC(C=0.01, side="dual", fit_intercept=fit_intercept).fit(X, y).n_iter_
+        for fit_intercept in (False, True)
+    }
+    assert passes[True] <= 3 * passes[False]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_path_takes_fewer_passes_than_cold_fits(fit_intercept):
+    X = datasets.zipf_text(600, 2000, 40, seed=0)
+    y = datasets.labels(X, seed=1)
+    values = np.logspace(-2, 2, 8)
+    warm = sum(r.passes for r in path(X, y, 1 / (values * 600), fit_intercept=fit_intercept))
+    cold = sum(
+        LogisticRegression(C=C, fit_intercept=fit_intercept).fit(X, y).n_iter_ for C in values
+    )
+    assert warm <= 0.7 * cold
 
 
 def test_cross_validation_without_refit_averages_the_folds(cancer):

@@ -103,6 +103,38 @@ def test_the_block_step_minimises_over_the_simplex(kappa):
             assert value(other) >= best - 1e-12 * (1 + abs(best))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_dual_start_is_moved_into_the_simplex(weighted):
+    p = problem(weighted=weighted)
+    alpha = p.nearest_dual(np.random.default_rng(0).standard_normal((p.n, 4)))
+    q = p._probabilities(alpha)
+    assert q.min() >= 0
+    np.testing.assert_allclose(q.sum(axis=1), 1.0)
+    np.testing.assert_allclose(p.nearest_dual(alpha), alpha, atol=1e-14)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_rebalanced_dual_point_is_feasible_and_near(weighted):
+    p = problem(weighted=weighted)
+    rng = np.random.default_rng(0)
+    alpha = p.dual_point(rng.standard_normal((p.n, 4)))
+    assert not p._balanced(alpha)
+    moved = p.rebalanced(alpha)
+    assert p._balanced(moved)
+    assert p._probabilities(moved).min() >= 0
+    assert np.isfinite(p.certify(alpha=moved).gap)
+    np.testing.assert_allclose(p.rebalanced(moved), moved, atol=1e-12)
+
+
+def test_dual_descent_goes_on_from_a_dual_start():
+    p = problem(wrap=sparse.csr_array)
+    result = solve(p, SoftmaxDualCD(), tol=1e-10, max_passes=1e5, seed=0)
+    method = SoftmaxDualCD()
+    state = method.start(p, alpha=result.alpha, rng=np.random.default_rng(0))
+    method.advance(state)
+    assert p.relative(method.gap_estimate(state)) <= 1e-9
+
+
 def test_separable_classes_with_weak_regularisation_converge():
     X = np.array([[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]])
     result = solve_multinomial(Multinomial(X, [0, 0, 1, 1, 2, 2], 1e-6, None, True), tol=1e-8)

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from .._types import FloatArray
 from ..advice import advise
 from ..methods import METHODS
 from ..methods.auto import first_choice
+from ..multinomial import INTERCEPT_SHARE
 from ..problem import Problem
 from ..result import Progress, Result, Status
 from ..solver import solve
@@ -144,7 +146,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         total = float(len(targets[0]) if weights is None else weights.sum())
         value = np.broadcast_to(self._strengths(), len(targets))
         lams = [regularisation(self._strength, float(v), total, objective.scale) for v in value]
-        first = Problem(X, targets[0], objective.loss, lams[0], weights, bool(self.fit_intercept))
+        first = FitProblem(
+            X, targets[0], objective.loss, lams[0], weights, bool(self.fit_intercept)
+        )
         if len(targets) == 1:
             return [first]
         name = first_choice(first)[0] if self.side == "auto" else first_on(first, self.side)[0]
@@ -194,10 +198,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         """Solve one problem: to ``tol``, or to machine precision if it is small."""
         max_iter = math.inf if self.max_iter is None else self.max_iter
 
-        def run(method: Any, tol: float, rounds: float, start: Any) -> Solution:
-            counted = Counted(method)
+        def run(method: Any, tol: float, passes: float) -> Solution:
+            counted = Counted(method, start)
             result = solve(
-                problem, counted, tol=tol, max_passes=rounds, seed=seed, start=start,
+                problem, counted, tol=tol, max_passes=passes, seed=seed,
                 max_time=None if deadline is None else max(deadline - time.perf_counter(), 0.0),
                 callback=self._listener(problem, counted, task, attributes),
             )  # fmt: skip
@@ -207,11 +211,11 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         direct = small_method(problem, self.side)
         solution = None
         if direct is not None:
-            rounds = min(max_iter, SMALL_ROUNDS)
-            solution = run(direct, min(self.tol, SMALL_GAP), rounds, start)
-            stopped = solution.result.status in _ASKED_FOR or rounds == max_iter
+            steps = min(max_iter, SMALL_ROUNDS)
+            solution = run(direct, min(self.tol, SMALL_GAP), steps)
+            stopped = solution.result.status in _ASKED_FOR or steps == max_iter
         if solution is None or not (stopped or solution.relative_gap <= self.tol):
-            solution = run(make(problem, self.side, self.tol), self.tol, max_iter, start)
+            solution = run(make(problem, self.side, self.tol), self.tol, max_iter)
         task.end()
         return solution
 
@@ -247,10 +251,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _starts(self, problems: list[Any], rows: int) -> list[Any]:
         """Where to start: the last fit's coefficients if asked for and of the same shape."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
-            return [None] * len(problems)
+            return [(None, None)] * len(problems)
         coef = np.atleast_2d(to_dense(self.coef_))
-        if coef.shape != (rows, problems[0].d):
-            return [None] * len(problems)
+        if coef.shape != (rows, problems[0].d) or not np.isfinite(coef).all():
+            return [(None, None)] * len(problems)
         dual = np.atleast_2d(self.dual_coef_)
         starts = []
         for k, problem in enumerate(problems):
@@ -264,7 +268,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         """Set the attributes that tell how the fit went, and warn if it fell short."""
         worst = max(solutions, key=lambda solution: solution.relative_gap)
         sides = [solution.side for solution in solutions]
-        self.n_iter_ = max(round(solution.result.passes) for solution in solutions)
+        self.n_iter_ = max(math.ceil(solution.result.passes) for solution in solutions)
         self.dual_gap_ = worst.relative_gap
         self.side_ = max(("primal", "dual"), key=sides.count)
         self.advice_ = advise(solutions[0].result.problem)
@@ -332,6 +336,19 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self.coef_ = sparse.csr_matrix(self.coef_)
         return self
 
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file, without pickle; ``primaldual.load`` reads it.
+
+        Parameters
+        ----------
+        path : path
+            An existing file is replaced when the new one is complete.
+        """
+        from ..models import save
+
+        check_is_fitted(self)
+        save(self, path)
+
     def _scores(self, X: Any) -> Any:
         """X coef_ᵀ + intercept_, in the precision of X."""
         check_is_fitted(self)
@@ -358,6 +375,31 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 # Problems on the same data
 
 
+class FitProblem(Problem):
+    """A problem whose intercept dual descent finds as fast as the coefficients.
+
+    ``near`` is where to look for the best intercept first.
+    """
+
+    near = 0.0
+
+    def best_intercept(self, scores: FloatArray, start: float | None = None) -> float:
+        """The b that minimises Σ_j c_j φ(scores_j + b; y_j), or 0 in a model without intercept."""
+        return super().best_intercept(scores, self.near if start is None else start)
+
+    @cached_property
+    def _mean_square(self) -> float:
+        return float(self.matrix.squared_norms("feature").sum()) / self.n
+
+    @property
+    def intercept_strength(self) -> float:
+        """λ_b of the proximal term that dual methods put on a free intercept."""
+        usual = super().intercept_strength
+        if not self._mean_square > 0:
+            return usual
+        return min(usual, INTERCEPT_SHARE * self.lam / self._mean_square)
+
+
 def related(problem: Any, lam: float | None = None, targets: Any = None) -> Any:
     """The same problem with another λ or other targets; the data is shared, not copied."""
     twin = copy.copy(problem)
@@ -365,10 +407,14 @@ def related(problem: Any, lam: float | None = None, targets: Any = None) -> Any:
         # Problems that run at the same time have their own view of the data each: which layouts
         # exist decides the order of sums.
         twin.matrix = copy.copy(problem.matrix)
-    for name in ("features", "examples", "primal_at_zero"):
-        twin.__dict__.pop(name, None)
+        twin.__dict__.pop("primal_at_zero", None)
     if lam is not None:
         twin.lam = lam
+    for name in ("features", "examples"):
+        side = twin.__dict__.pop(name, None)
+        for known in ("counts", "squared_norms"):  # the same for every λ and all targets
+            if side is not None and known in side.__dict__:
+                getattr(twin, name).__dict__[known] = side.__dict__[known]
     if targets is not None:
         values = np.array(targets, dtype=np.float64)
         if getattr(problem.loss, "classification", False):
@@ -429,6 +475,11 @@ def checked_weights(sample_weight: Any, n: int) -> FloatArray | None:
     if weights.max() == 0:
         raise ValueError("sample_weight must not be all zero: no weights, no examples to fit.")
     return weights
+
+
+def as_rows(vectors: list[FloatArray]) -> FloatArray:
+    """A matrix with those rows; a single one is not copied."""
+    return vectors[0][np.newaxis] if len(vectors) == 1 else np.stack(vectors)
 
 
 def to_dense(coef: Any) -> Any:

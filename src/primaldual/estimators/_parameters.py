@@ -31,8 +31,8 @@ ATTRIBUTES = """dual_coef_ : array
     stop_reason_ : str
         Why the fit stopped.
     history_ : dict of arrays
-        One entry per check: output, iteration, passes, seconds, primal, dual, relative_gap,
-        method.
+        One entry per check: output, iteration (as ``max_iter`` counts), passes (nonzeros visited
+        in units of those of X), seconds, primal, dual, relative_gap, method.
     n_iter_ : int
         Passes made, Newton steps counted as one."""
 

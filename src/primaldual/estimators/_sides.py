@@ -1,4 +1,4 @@
-"""Which method runs for ``side="auto"``, ``"primal"`` or ``"dual"``, and how its rounds count."""
+"""Which method runs for ``side="auto"``, ``"primal"`` or ``"dual"``, and how its work counts."""
 
 from __future__ import annotations
 
@@ -18,27 +18,34 @@ from ..methods.auto import (
     direct_prices,
     epoch_cost,
 )
+from ..methods.dual_cd import State as DualState
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
 from ..problem import Problem
 from ..samplings import Draws
 
 SIDES = ("auto", "primal", "dual")
+DESCENT = ("primal_cd", "dual_cd")
 
 # The dual rescue factors an n × n matrix: with more examples that takes longer than
 # anything it could save.
 MOST_GRAM_EXAMPLES = 5000
 
+# Newton steps to be expected from a start that was extrapolated along a path.
+WARM_STEPS = 2
+
 # Problems that Newton's method should solve within this many nanoseconds are solved to machine
 # precision: the last digits cost less than the bookkeeping around them.
 SMALL = 3e6
 SMALL_EXAMPLES = 2000
-SMALL_GAP = 1e-18
+SMALL_GAP = 1e-15
 SMALL_ROUNDS = 15
 
 
-def method_for(problem: Problem, side: str, tol: float) -> Auto:
-    """The engine, free to choose or kept to one side."""
-    return Auto(tol) if side == "auto" else OneSide(side, tol)
+def method_for(problem: Problem, side: str, tol: float, warm: bool = False) -> Auto:
+    """The engine, free to choose or kept to one side; ``warm`` if it starts near the solution."""
+    if side != "auto":
+        return OneSide(side, tol)
+    return WarmAuto(tol) if warm else Auto(tol)
 
 
 def first_on(problem: Problem, side: str) -> tuple[str, float]:
@@ -78,6 +85,17 @@ def small_method(problem: Any, side: str) -> Any:
     }
     cheap = sorted((price, name) for name, price in prices.items() if price <= SMALL)
     return _Named(ENGINE[cheap[0][1]](), cheap[0][1]) if cheap else None
+
+
+class WarmAuto(Auto):
+    """The engine started near the solution, where Newton's method takes a step or two."""
+
+    def _first(self, problem: Problem) -> tuple[str, str]:
+        """Newton's method where that many steps are cheap, otherwise the usual choice."""
+        price = direct_prices(problem)["newton"] * WARM_STEPS / NEWTON_STEPS
+        if price <= ASSUMED_EPOCHS * epoch_cost(problem, "dual_cd"):
+            return "newton", f"a good start: about {WARM_STEPS} steps"
+        return super()._first(problem)
 
 
 class OneSide(Auto):
@@ -125,20 +143,24 @@ class _Named:
 
 
 class Counted:
-    """A method whose rounds are counted as one pass each, a Newton step like an epoch.
+    """A method whose Newton steps count as one pass each; a pass of descent is a pass.
 
-    The passes over the data it really took are kept beside, one entry per check.
+    The work in nonzeros visited, which is far more for a Newton step, is kept beside, one entry
+    per check. A ``first`` pair (w, α) is where the method starts unless told otherwise; unlike the
+    start of ``solve`` it is not certified, which costs as much as a round and is rarely enough.
     """
 
     side: ClassVar[Side] = "dual"
     samplings: ClassVar[tuple[str, ...]] = ()
     free_intercept: ClassVar[bool] = True
 
-    def __init__(self, method: Any) -> None:
+    def __init__(self, method: Any, first: tuple[Any, Any] = (None, None)) -> None:
         self.method = method
+        self.first = first
         self.work = 0.0  # nonzeros visited
         self.passes: list[float] = []  # at each check
         self.w: Any = None  # the iterate of the last check
+        self.problem: Any = None
         self.nnz = 1.0
 
     def start(
@@ -150,13 +172,18 @@ class Counted:
         rng: Generator | None = None,
     ) -> Any:
         """The method's own state."""
+        self.problem = problem
         self.nnz = float(max(problem.matrix.nnz, 1))
+        if w is None and alpha is None:
+            w, alpha = self.first
         return self.method.start(problem, None, w=w, alpha=alpha, rng=rng)
 
     def advance(self, state: Any, draws: Draws | None = None) -> float:
         """One round."""
-        self.work += self.method.advance(state, None)
-        return self.nnz
+        descends = self.label(state) in DESCENT
+        work = float(self.method.advance(state, None))
+        self.work += work
+        return work if descends else self.nnz
 
     def gap_estimate(self, state: Any) -> float:
         """The method's own estimate."""
@@ -165,6 +192,9 @@ class Counted:
     def iterate(self, state: Any) -> tuple[FloatArray, FloatArray | None]:
         """The method's iterate, remembered."""
         w, alpha = self.method.iterate(state)
+        if isinstance(self.problem, Problem) and self.problem.fit_intercept:
+            alpha = _own_alpha(state) if alpha is None else alpha
+            alpha = None if alpha is None else self.problem.rebalanced(alpha)
         self.passes.append(self.work / self.nnz)
         self.w = w
         return w, alpha
@@ -176,3 +206,9 @@ class Counted:
     def complexity(self, problem: Any, sampling: Any = None) -> Complexity:
         """The method's own."""
         return self.method.complexity(problem, None)
+
+
+def _own_alpha(state: Any) -> FloatArray | None:
+    """The α of dual descent, which it does not show where it is not feasible yet."""
+    inner = getattr(state, "inner", state)
+    return inner.alpha if isinstance(inner, DualState) else None

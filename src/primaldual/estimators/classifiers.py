@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from sklearn.linear_model import RidgeClassifier as SklearnRidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC as SklearnSVC
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._types import FloatArray
 from ..multinomial import Multinomial, softmax_method
@@ -24,6 +24,7 @@ from ..own_loss import as_loss, loss_name
 from ._base import (
     LinearModel,
     Objective,
+    as_rows,
     checked_weights,
     regularisation,
     require_choice,
@@ -35,6 +36,8 @@ from ._parameters import documented
 
 class LinearClassifierBase(ClassifierMixin, LinearModel):
     """What the classifiers share: labels, class weights, one problem per class."""
+
+    _multi_label = False
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -65,17 +68,22 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         starts = self._starts(problems, len(problems))
         solutions = self._solve_all(problems, starts, data, self._described)
         results = [solution.result for solution in solutions]
-        self.coef_ = np.stack([result.w for result in results])
+        self.coef_ = as_rows([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
-        self.dual_coef_ = np.stack([r.alpha / (r.problem.lam * r.problem.n) for r in results])
+        self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
         self._report(solutions)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
         """The data checked, the labels as 0, 1, …, and the weights of examples and classes."""
         self._require_parameters()
-        X, y = self._checked(X, y)
+        X, y = self._checked(X, y, multi_output=self._multi_label)
         check_classification_targets(y)
         weights = checked_weights(sample_weight, X.shape[0])
+        codes = self._codes(y, weights)
+        return X, codes, self._with_class_weights(codes, weights)
+
+    def _codes(self, y: Any, weights: FloatArray | None) -> Any:
+        """The labels as 0, 1, …, their place in ``classes_``."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -87,7 +95,7 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
                 f"{type(self).__name__} needs samples of at least 2 classes with positive "
                 "sample_weight, but only one class has any."
             )
-        return X, codes, self._with_class_weights(codes, weights)
+        return codes
 
     def _with_class_weights(self, codes: Any, weights: FloatArray | None) -> FloatArray | None:
         """The examples' weights times those of their classes."""
@@ -276,17 +284,24 @@ class LogisticRegression(LinearClassifierBase):
             super()._train(X, codes, weights, data)
             return
         problem = self._softmax_problem(X, codes, weights)
-        start = None
-        if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == problem.shape:
-            start = np.asarray(to_dense(self.coef_), dtype=np.float64)
         (solution,) = self._solve_all(
-            [problem], [None], data, self._described,
-            partial(softmax_method, start=start),
-        )  # fmt: skip
+            [problem], [self._softmax_start(problem)], data, self._described, softmax_method
+        )
         result = solution.result
         self.coef_, self.intercept_ = np.array(result.w), np.array(result.intercept)
         self.dual_coef_ = result.alpha.T / (problem.lam * problem.n)
         self._report([solution])
+
+    def _softmax_start(self, problem: Multinomial) -> tuple[Any, Any]:
+        """The last fit's W and α if asked for and of the same shape."""
+        coef = to_dense(getattr(self, "coef_", np.empty(0)))
+        usable = coef.shape == problem.shape and np.isfinite(coef).all()
+        if not getattr(self, "warm_start", False) or not usable:
+            return None, None
+        dual = getattr(self, "dual_coef_", np.empty(0))
+        if dual.shape != (len(problem.classes), problem.n):
+            return coef, None
+        return coef, dual.T * (problem.lam * problem.n)
 
     def _softmax_problem(self, X: Any, codes: Any, weights: FloatArray | None) -> Multinomial:
         total = float(len(codes) if weights is None else weights.sum())
@@ -536,6 +551,8 @@ class LinearSVC(LinearClassifierBase):
 class RidgeClassifier(LinearClassifierBase):
     """Ridge regression on labels −1 and +1, as scikit-learn's ``RidgeClassifier``.
 
+    Several labels per example are taken as there: y of zeros and ones, one column per label.
+
     Parameters
     ----------
     alpha : float, default=1.0
@@ -557,6 +574,8 @@ class RidgeClassifier(LinearClassifierBase):
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
+    multilabel_ : bool
+        Whether y had one column per label.
     {attributes}
 
     Examples
@@ -569,6 +588,7 @@ class RidgeClassifier(LinearClassifierBase):
     """
 
     _strength = "alpha"
+    _multi_label = True
 
     def __init__(
         self,
@@ -599,8 +619,49 @@ class RidgeClassifier(LinearClassifierBase):
         self.max_time = max_time
         self.callback = callback
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
         return Objective(as_loss("squared"))
+
+    def _codes(self, y: Any, weights: FloatArray | None) -> Any:
+        self.multilabel_ = type_of_target(y) == "multilabel-indicator"
+        if not self.multilabel_:
+            return super()._codes(column_or_1d(y, warn=True), weights)
+        self.classes_ = np.arange(y.shape[1])
+        return np.asarray(to_dense(y))
+
+    def _with_class_weights(self, codes: Any, weights: FloatArray | None) -> FloatArray | None:
+        if not self.multilabel_:
+            return super()._with_class_weights(codes, weights)
+        if self.class_weight is None:
+            return weights
+        by_class = compute_sample_weight(self.class_weight, codes)
+        return checked_weights(by_class if weights is None else weights * by_class, len(codes))
+
+    def _targets(self, codes: Any) -> list[FloatArray]:
+        if not self.multilabel_:
+            return super()._targets(codes)
+        return [np.where(column != 0, 1.0, -1.0) for column in codes.T]
+
+    def predict(self, X: Any) -> Any:
+        """The predicted class labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,), or of zeros and ones of shape (n_samples, n_labels)
+        """
+        check_is_fitted(self)
+        if not self.multilabel_:
+            return super().predict(X)
+        return (self._scores(X) > 0).astype(int)
 
     def to_sklearn(self) -> Any:
         """The equivalent fitted ``sklearn.linear_model.RidgeClassifier``.
@@ -614,7 +675,8 @@ class RidgeClassifier(LinearClassifierBase):
             alpha=self.alpha, fit_intercept=self.fit_intercept, class_weight=self.class_weight
         )
         # Its predict asks the binarizer that turned the labels into −1 and +1.
-        twin._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
+        seen = np.eye(len(self.classes_), dtype=int) if self.multilabel_ else self.classes_
+        twin._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(seen)
         return self._share(twin)
 
 

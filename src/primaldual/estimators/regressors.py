@@ -17,6 +17,7 @@ from ..own_loss import as_loss, loss_name
 from ._base import (
     LinearModel,
     Objective,
+    as_rows,
     checked_weights,
     require_choice,
     require_number,
@@ -62,9 +63,9 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
 
         solutions = self._solve_all(problems, starts, data, described)
         results = [solution.result for solution in solutions]
-        self.coef_ = np.stack([result.w for result in results])
+        self.coef_ = as_rows([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results]) + offsets
-        self.dual_coef_ = np.stack([r.alpha / (r.problem.lam * r.problem.n) for r in results])
+        self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
         if y.ndim == 1:
             self.coef_, self.dual_coef_ = self.coef_[0], self.dual_coef_[0]
             self.intercept_ = float(self.intercept_[0])

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from primaldual.report.text import grouped, number
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+__all__ = ["Claim", "Item", "Row", "grouped", "number"]
 
 Row: TypeAlias = dict[str, Any]  # column -> value, one line of a table
 
@@ -40,24 +44,3 @@ class Item:
         """Whether every claim that was measured agrees; None if none was."""
         verdicts = [claim.agrees for claim in self.claims if claim.agrees is not None]
         return all(verdicts) if verdicts else None
-
-
-def grouped(value: int) -> str:
-    """A whole number with its thousands apart."""
-    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number for people: few digits, groups of thousands, powers of ten where needed."""
-    if value != value:
-        return "–"  # noqa: RUF001
-    if abs(value) == float("inf"):
-        return "∞" if value > 0 else "−∞"
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        text = f"{value:,.{max(0, digits - len(str(int(abs(value)))))}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        if value == 0 or abs(value) >= 0.1:
-            return text.replace(",", "\N{NARROW NO-BREAK SPACE}")
-        return f"{value:.{digits}g}"
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    return f"{mantissa}e{int(exponent)}"

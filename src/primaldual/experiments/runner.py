@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
+
+from primaldual.report.drawing import require_plots
 
 from . import (
     fig1_ratio_bound,
@@ -56,7 +57,7 @@ def reproduce(
         In the order of ``ITEMS``.
     """
     names = _chosen(items)
-    _require_plots()
+    require_plots()
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     tell = progress or (lambda line: None)
@@ -67,7 +68,10 @@ def reproduce(
         began = time.perf_counter()
         item = ITEMS[name](quick)
         seconds = time.perf_counter() - began
-        drawings = {label: save(figure, folder / label) for label, figure in item.figures.items()}
+        drawings = {
+            label: save(figure, folder / label, item.captions[label])
+            for label, figure in item.figures.items()
+        }
         for label, rows in item.tables.items():
             _write_csv(folder / f"{label}.csv", rows)
         done.append(item)
@@ -97,14 +101,6 @@ def _chosen(items: Sequence[str]) -> list[str]:
             raise ValueError(f"items must be among all, {', '.join(ITEMS)}, got {wanted!r}.")
         chosen.update(matches)
     return [name for name in ITEMS if name in chosen]
-
-
-def _require_plots() -> None:
-    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
-    if missing:
-        raise ModuleNotFoundError(
-            f"Figures and the page need {' and '.join(missing)}: pip install 'primaldual[plots]'."
-        )
 
 
 def _write_csv(path: Path, rows: list[Row]) -> None:

@@ -12,6 +12,7 @@ from .cocoa import CoCoA
 from .df_sdca import MISO, DfSDCA
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
+from .gram_newton_cg import GramNewtonCG
 from .hydra import Hydra
 from .katyusha import Katyusha, LKatyusha
 from .l_svrg import LSVRG
@@ -39,6 +40,7 @@ METHODS: dict[str, type[Method]] = {
     "newton": Newton,
     "gram_newton": GramNewton,
     "newton_cg": NewtonCG,
+    "gram_newton_cg": GramNewtonCG,
     # primal coordinate methods
     "rcdm": RCDM,
     "ucdc": UCDC,

@@ -16,6 +16,7 @@ from ..samplings import Draws, Sampling
 from .base import Method
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
+from .gram_newton_cg import GramNewtonCG
 from .newton import Newton, hessian_work, is_small, slopes
 from .newton_cg import NewtonCG
 from .primal_cd import PrimalCD
@@ -36,14 +37,20 @@ DENSE_SHARE = 0.25
 DENSE_PLACES = 50_000_000
 
 NEWTON_STEPS = 6
-# What a nonzero of T costs on the primal side, in those of the dual side: the quadratic model is
-# made anew after two epochs, and its slopes and curvatures are looked up together.
-PRIMAL_PRICE = 2.5
+# With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular, while T_P knows nothing of the
+# curvature that so many examples give P: if T_D promises more passes than this, try the primal.
+MANY_PASSES = 8.0
+# Rounds to be assumed for the other side's coordinate descent before it has run.
+ASSUMED_ROUNDS = {"primal_cd": 8, "dual_cd": 12}
 # An unknown number of epochs has to be assumed for coordinate descent before it has run.
-ASSUMED_EPOCHS = 12
+ASSUMED_EPOCHS = 5
 # Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
 # mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
 PRODUCTS = 1.6
+# On the examples' side they need about this times √epochs products, where dual coordinate descent
+# needs that many epochs; so many times more if the loss is not quadratic. Measured on text.
+PRODUCTS_PER_ROOT = 10.0
+NOT_QUADRATIC = 5.0
 # Rounds without progress after which a second-order method is given up for another one, and the
 # most nanoseconds that one may be predicted to take.
 STUCK_ROUNDS = 6
@@ -52,6 +59,8 @@ MOST_RESCUE = 30e9
 # too long is common.
 TRIAL_EPOCHS = 4
 TRUST = 2.0
+# Rounds in which a gap that does not fall is taken for one of its jumps.
+PATIENCE = 12
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -67,6 +76,7 @@ class State:
     inner: Any  # its state
     gaps: list[float] = field(default_factory=list)  # its estimates so far
     prices: dict[str, float] = field(default_factory=dict)  # of the rescues, in nanoseconds
+    share: float = 1.0  # the last round's work, in whole rounds
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
     tried: set[str] = field(default_factory=set)
     log: list[str] = field(default_factory=list)  # which method, and why
@@ -106,7 +116,7 @@ class Auto:
         if dense_pays(problem):
             problem = problem.densified()
         name, why = self._first(problem)
-        method = ENGINE[name]()
+        method = self._method(name)
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         return State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
 
@@ -117,11 +127,17 @@ class Auto:
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
         work = state.method.advance(state.inner, None)
+        state.share = work / (1 if state.name == "dual_cd" else 3) / state.problem.matrix.nnz
         state.gaps.append(self.gap_estimate(state))
         successor = self._successor(state)
         if successor is not None:
-            _hand_over(state, *successor)
+            name, why = successor
+            _hand_over(state, name, self._method(name), why)
         return work
+
+    def _method(self, name: str) -> Any:
+        """One of the engine's methods; the one that saves work on the way is told the aim."""
+        return ENGINE[name](self.tol) if name in TOLD else ENGINE[name]()
 
     def gap_estimate(self, state: State) -> float:
         """The current method's estimate."""
@@ -147,16 +163,21 @@ class Auto:
         if len(state.gaps) < TRIAL_EPOCHS:
             return None
         left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
-        ahead = left * epoch_cost(p, state.name) / TRUST
+        ahead = left * epoch_cost(p, state.name) * state.share / TRUST
         if not state.prices:
             state.prices = rescues(p, p.beta)
+        if state.name == "dual_cd":
+            state.prices["gram_newton_cg"] = gram_cg_price(p, left / TRUST)
+        other = "primal_cd" if state.name == "dual_cd" else "dual_cd"
+        if other not in state.tried and (p.n >= p.d) == (other == "primal_cd"):
+            state.prices[other] = ASSUMED_ROUNDS[other] * epoch_cost(p, other)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
         if ahead <= min(min(state.prices.values()), SMALLEST_SHARE * state.prices["newton_cg"]):
             return None
         if len(state.gaps) >= state.next_look:
             state.next_look = 2 * len(state.gaps)
             z = p.matrix.times(state.method.iterate(state.inner)[0])
-            state.prices = rescues(p, float(slopes(p, z)[1].mean()))
+            state.prices.update(rescues(p, float(slopes(p, z)[1].mean())))
         rescue = min(state.prices.items(), key=lambda item: item[1])
         if ahead <= rescue[1]:
             return None
@@ -184,7 +205,10 @@ ENGINE: dict[str, Any] = {
     "newton": Newton,
     "gram_newton": GramNewton,
     "newton_cg": NewtonCG,
+    "gram_newton_cg": GramNewtonCG,
 }
+
+TOLD = ("dual_cd", "newton", "newton_cg", "gram_newton_cg")  # those whose start takes ``tol``
 
 
 def dense_pays(problem: Problem) -> bool:
@@ -196,24 +220,39 @@ def dense_pays(problem: Problem) -> bool:
 
 def first_choice(problem: Problem) -> tuple[str, str]:
     """The method to start with, and why."""
+    if is_small(problem):
+        return "newton", "few features and few examples"
     direct, price = min(direct_prices(problem).items(), key=lambda item: item[1])
     epoch = epoch_cost(problem, "dual_cd")
     if price <= ASSUMED_EPOCHS * epoch:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
-    primal = importance_complexity(problem.features).total
-    dual = importance_complexity(problem.examples).total
-    name = "primal_cd" if PRIMAL_PRICE * primal < dual else "dual_cd"
-    return name, f"T_P/T_D = {primal / max(dual, 1.0):.2g}"
+    bound = importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
+    if problem.n >= problem.d and bound > MANY_PASSES:
+        return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
+    if problem.n >= problem.d:
+        return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
+    return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
 
 
 def rescues(problem: Problem, curvature: float) -> dict[str, float]:
     """What can take over from coordinate descent, with its predicted nanoseconds."""
     squares = float(problem.examples.squared_norms.sum())
     products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
-    streamed = VISIT_STREAMED * problem.matrix.nnz + 0.1 * EXAMPLE * problem.n
-    truncated = products * (2 * streamed + PRODUCT) + _steps(problem) * STEP
+    truncated = products * _product_cost(problem) + _steps(problem) * STEP
     return {**direct_prices(problem), "newton_cg": truncated}
+
+
+def gram_cg_price(problem: Problem, epochs: float) -> float:
+    """Predicted nanoseconds of ``gram_newton_cg`` where ``dual_cd`` needs so many epochs."""
+    steps = _steps(problem)
+    products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
+    return products * _product_cost(problem) + steps * STEP
+
+
+def _product_cost(problem: Problem) -> float:
+    """Predicted nanoseconds of a product with X and one with its transpose."""
+    return 2 * VISIT_STREAMED * problem.matrix.nnz + 0.2 * EXAMPLE * problem.n + PRODUCT
 
 
 def direct_prices(problem: Problem) -> dict[str, float]:
@@ -247,24 +286,30 @@ def epoch_cost(problem: Problem, name: str) -> float:
 def epochs_left(gaps: list[float], target: float) -> float:
     """Rounds until the gap is at the target, by the contraction over the later half of them.
 
-    A gap seen along an epoch jumps up and down; over many rounds that evens out.
+    A gap seen along an epoch jumps up and down: a line through its logarithms evens that out.
     """
     target = max(target, np.finfo(float).tiny)
-    rounds = max(TRIAL_EPOCHS, len(gaps) // 2)
-    last, earlier = gaps[-1], gaps[-rounds]
-    if last <= target:
+    if gaps[-1] <= target:
         return 0.0
-    if not last < earlier:
-        return math.inf
-    return math.log(last / target) / (math.log(earlier / last) / (rounds - 1))
+    fall = _fall(gaps[-max(TRIAL_EPOCHS, len(gaps) // 2) :])
+    if fall <= 0 and len(gaps) < PATIENCE:
+        fall = _fall(gaps)
+    return math.log(gaps[-1] / target) / fall if fall > 0 else math.inf
 
 
-def _hand_over(state: State, name: str, why: str) -> None:
+def _fall(gaps: list[float]) -> float:
+    """By how much the logarithm of the gap falls in a round: the slope of a fitted line."""
+    rounds = np.arange(len(gaps)) - (len(gaps) - 1) / 2
+    logs = np.log(np.maximum(gaps, np.finfo(float).tiny))
+    return -float(rounds @ logs) / float(rounds @ rounds)
+
+
+def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     """Let another method go on from the current iterate: nothing is thrown away."""
     w, alpha = state.method.iterate(state.inner)
-    state.method = ENGINE[name]()
+    state.method = method
     state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.name = name
     state.tried.add(name)
-    state.gaps = []
+    state.gaps, state.prices = [], {}
     state.log.append(f"{name}: {why}")

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import loss_nearest_dual
+from ..losses import loss_nearest_dual, second_derivatives
 from ..problem import Coordinates, Problem
 from ..samplings import SAMPLINGS, Draws, Sampling
 
@@ -24,6 +24,9 @@ ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importanc
 
 # A kernel call visits about this many nonzeros (some 20 ms), so that Ctrl-C is heard soon.
 CHUNK = 2_000_000
+
+# Attempts to move a dual point into the plane of a free intercept: its domain may push it out.
+PLANE_STEPS = 5
 
 
 class Method(Protocol):
@@ -111,6 +114,22 @@ def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None
     if empty.any() and not problem.fit_intercept:
         alpha[empty] = problem.dual_point(np.zeros(problem.n))[empty]
     return alpha
+
+
+def into_plane(problem: Problem, alpha: FloatArray, z: FloatArray) -> FloatArray | None:
+    """α moved into the plane Σ_j α_j = 0 of a free intercept; None if it cannot be.
+
+    Where φ'' is large a small change of the margin moves α_j far: those give most.
+    """
+    give = np.empty(problem.n)
+    second_derivatives(problem.loss, z, problem.y, problem.sample_weight, give)
+    total = float(give.sum())
+    for _ in range(PLANE_STEPS):
+        if problem.balanced(alpha) or not total > 0:
+            break
+        alpha = alpha - (float(alpha.sum()) / total) * give
+        into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
+    return alpha if problem.balanced(alpha) else None
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -11,15 +11,25 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
-from ..losses import loss_dual_step, loss_fenchel_gap
+from ..losses import loss_quick_step, loss_slopes, near_gap
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import CHUNK, first_alpha
+from .base import CHUNK, first_alpha, into_plane
 
 # A problem with fewer nonzeros than this gets several epochs in one call, but not too many.
 SMALL = 20_000
 MOST_EPOCHS = 8
+
+# An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
+# left out, except in one epoch out of so many.
+QUIET_VISITS = 2
+FULL_EVERY = 8
+
+# The intercept's centre is extrapolated if each of three moves is more than this part of the one
+# before and the parts agree this well.
+SLOW = 0.2
+STEADY = 0.5
 
 
 @dataclass
@@ -28,12 +38,16 @@ class State:
 
     problem: Problem
     rng: Generator  # for the orders
-    order: IntArray  # of the examples, reshuffled in every epoch
+    order: IntArray  # of the examples, those that rest behind the others
+    active: int  # how many do not rest
+    quiet: IntArray  # in how many visits an example has not moved
+    epochs: int  # made so far
     norms: FloatArray  # ‖x_j‖², with the intercept's share
     alpha: FloatArray  # dual iterate
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
     shift: float  # 1/(λ_b n) with a free intercept, else 0
     bias: FloatArray  # the intercept's centre and Σ_j α_j
+    moves: list[float]  # of that centre, the last three since it was extrapolated
     gap: float  # the gap as seen along the last epoch, each term before its step
 
 
@@ -79,6 +93,9 @@ class DualCD:
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
+    def __init__(self, tol: float = 0.0) -> None:
+        self.tol = tol
+
     def start(
         self,
         problem: Problem,
@@ -97,28 +114,46 @@ class DualCD:
             bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
         side = problem.examples
         return State(
-            problem, np.random.default_rng(0) if rng is None else rng, np.arange(problem.n),
-            side.squared_norms + side.constant, alpha, w, shift, bias, np.inf,
+            problem, np.random.default_rng(0) if rng is None else rng,
+            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int64), 0,
+            side.squared_norms + side.constant, alpha, w, shift, bias, [], np.inf,
         )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
-        """One epoch."""
+        """One epoch, or several of a small problem."""
         p, nnz = state.problem, state.problem.matrix.nnz
         data = (
-            p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
+            state.quiet, p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
             state.norms, state.alpha, state.w, state.bias, state.shift,
         )  # fmt: skip
-        seed = state.rng.integers(1, 2**63)
+        seed = int(state.rng.integers(1, 2**63))
         epochs = min(1 + SMALL // (nnz + 16 * p.n), MOST_EPOCHS)
-        if epochs > 1:
-            state.gap = _epochs(epochs, seed, state.order, *data) / p.n
-            return float(epochs * nnz)
-        _shuffle(seed, state.order)
+        if epochs > 1 and not p.fit_intercept:
+            gap, state.active, visits = _epochs(epochs, seed, state.order, state.active, *data)
+            state.gap = gap / p.n
+            return float(visits * nnz / p.n)
+        work = self._epoch(state, seed, data)
+        if state.active < p.n and state.gap <= self.tol * p.primal_at_zero:
+            # Those at rest have to agree before this can be the end.
+            state.epochs = 0
+            work += self._epoch(state, int(state.rng.integers(1, 2**63)), data)
+        return work
+
+    def _epoch(self, state: State, seed: int, data: Any) -> float:
+        """One epoch over the examples that do not rest, or over all; return its work."""
+        p, nnz = state.problem, state.problem.matrix.nnz
+        if state.epochs % FULL_EVERY == 0:
+            state.active = p.n
+        state.epochs += 1
+        order = state.order[: state.active]
+        _shuffle(seed, order)
         # In pieces of about CHUNK nonzeros, so that Ctrl-C is heard between them.
-        parts = np.array_split(state.order, nnz // CHUNK + 1) if nnz > CHUNK else [state.order]
+        parts = np.array_split(order, nnz // CHUNK + 1) if nnz > CHUNK else [order]
         state.gap = sum(_visit(part, *data) for part in parts) / p.n
-        state.bias[0] += state.shift * state.bias[1]
-        return float(nnz)
+        _move_centre(state)
+        work = nnz if state.active == p.n else p.examples.counts[order].sum()
+        state.active = _put_behind(order, state.quiet)
+        return float(work)
 
     def gap_estimate(self, state: State) -> float:
         """The gap along the last epoch; from scratch it is usually smaller."""
@@ -126,23 +161,67 @@ class DualCD:
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
         """The current w and α."""
-        # With a free intercept α is feasible only in the limit: let the certificate make one.
-        return state.w, None if state.problem.fit_intercept else state.alpha
+        p = state.problem
+        if not p.fit_intercept:
+            return state.w, state.alpha
+        # With a free intercept α is feasible only in the limit.
+        z = p.matrix.times(state.w)
+        return state.w, into_plane(p, state.alpha, z + p.best_intercept(z))
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """K and W of importance sampling, as a guide."""
         return importance_complexity(problem.examples)
 
 
+def _move_centre(state: State) -> None:
+    """Let the centre follow the intercept, and extrapolate it when its moves shrink steadily.
+
+    They shrink like a geometric series: slowly, where the features can stand in for an intercept.
+    """
+    move = state.shift * state.bias[1]
+    state.bias[0] += move
+    state.moves = [*state.moves[-2:], move]
+    if len(state.moves) < 3:
+        return
+    earlier, before, last = state.moves
+    if earlier == 0.0 or before == 0.0:
+        return
+    ratio, ratio_before = last / before, before / earlier
+    if SLOW < ratio < 1 and abs(ratio - ratio_before) < STEADY * (1 - ratio):
+        state.bias[0] += move * ratio / (1 - ratio)
+        state.moves = []
+
+
 @kernel
-def _epochs(epochs, seed, order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
-    """Several epochs of a small problem, so that calling costs less than working."""
-    gap = np.inf
-    for _ in range(epochs):
-        seed = _shuffle(seed, order)
-        gap = _visit(order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
-        bias[0] += shift * bias[1]
-    return gap
+def _epochs(  # type: ignore[no-untyped-def]
+    epochs, seed, order, active, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
+):
+    """Several epochs of a small problem without intercept, the last one full.
+
+    Return the gap along the last, how many examples do not rest, and the number of visits.
+    """
+    gap, visits = np.inf, 0
+    for epoch in range(epochs):
+        if epoch == epochs - 1:
+            active = order.size
+        part = order[:active]
+        seed = _shuffle(seed, part)
+        gap = _visit(part, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
+        visits += active
+        active = _put_behind(part, quiet)
+    return gap, active, visits
+
+
+@kernel
+def _put_behind(order, quiet):  # type: ignore[no-untyped-def]
+    """Move the examples that rest behind the others; return how many the others are."""
+    active = 0
+    for k in range(order.size):
+        j = order[k]
+        if quiet[j] < QUIET_VISITS:
+            order[active], order[k] = j, order[active]
+            active += 1
+    return active
 
 
 @kernel
@@ -159,16 +238,23 @@ def _shuffle(seed, order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _visit(order, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+def _visit(order, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
     """One exact step for every example in ``order``; the sum of their gaps before the steps."""
     gap = 0.0
     for j in order:
         if c[j] == 0.0:
+            quiet[j] += 1
             continue
         z = row_dot(examples, j, w) + bias[0] + shift * bias[1]
         a = alpha[j] / c[j]
-        gap += c[j] * loss_fenchel_gap(loss, z, a, y[j])
-        delta = c[j] * loss_dual_step(loss, a, z, y[j], c[j] * norms[j] / lam_n)
+        first, second = loss_slopes(loss, z, y[j])
+        gap += c[j] * near_gap(loss, z, a, y[j], first, second)
+        kappa = c[j] * norms[j] / lam_n
+        delta = c[j] * loss_quick_step(loss, a, z, y[j], kappa, first, second)
+        if delta == 0.0 and second == 0.0:
+            quiet[j] += 1
+            continue
+        quiet[j] = 0
         if delta != 0.0:
             alpha[j] += delta
             bias[1] += delta

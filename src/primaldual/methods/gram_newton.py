@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -84,7 +84,9 @@ class GramNewton:
         lower = problem.matrix.gram_of_examples()
         lower /= problem.lam * problem.n
         gram = np.tril(lower) + np.tril(lower, -1).T
-        alpha = first_alpha(problem, w, alpha)
+        alpha = (
+            np.zeros(problem.n) if w is None and alpha is None else first_alpha(problem, w, alpha)
+        )
         z = gram @ alpha
         b = problem.best_intercept(z)
         return State(problem, gram, alpha, b, z + b, alpha)
@@ -95,21 +97,8 @@ class GramNewton:
         first, second = slopes(p, state.z)
         alpha, b = _newton_point(K, state.z, first, second, p.fit_intercept)
         direction = alpha - state.a
-        moved = K @ direction
-        change = moved + (b - state.intercept)
-        # ‖w‖² and ⟨w, δ⟩ through the Gram matrix: λn ⟨w(a), w(a')⟩ = aᵀ K a'.
-        along = float(state.a @ moved)
-        s = line_search(
-            p.loss, state.z, change, p.y, p.sample_weight, float(first @ change) + along,
-            along, float(direction @ moved),
-        )  # fmt: skip
-        state.a = state.a + s * direction
-        state.intercept += s * (b - state.intercept)
+        move(state, first, alpha, b, direction, K @ direction)
         state.z = K @ state.a + state.intercept
-        state.alpha = alpha
-        into_domain(p.loss, p.y, p.sample_weight, alpha)
-        gaps = sum_fenchel_gaps(p.loss, state.z, alpha, p.y, p.sample_weight)
-        state.gap = gap_after(s, float(gaps) / p.n, state.gap)
         return _step_work(p)
 
     def gap_estimate(self, state: State) -> float:
@@ -123,6 +112,36 @@ class GramNewton:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """One step, at the cost of one factorisation: Newton's rate does not depend on K."""
         return Complexity(1.0, _step_work(problem), problem.matrix.nnz)
+
+
+def move(
+    state: Any,
+    first: FloatArray,
+    alpha: FloatArray,
+    b: float,
+    direction: FloatArray,
+    moved: FloatArray,
+) -> float:
+    """Go from a towards α = a + direction, where ``moved`` is K direction; return how far.
+
+    α becomes the dual point.
+    """
+    p = state.problem
+    change = moved + (b - state.intercept)
+    # ‖w‖² and ⟨w, δ⟩ through the Gram matrix: λn ⟨w(a), w(a')⟩ = aᵀ K a'.
+    along = float(state.a @ moved)
+    s = line_search(
+        p.loss, state.z, change, p.y, p.sample_weight, float(first @ change) + along,
+        along, float(direction @ moved),
+    )  # fmt: skip
+    state.a = state.a + s * direction
+    state.intercept += s * (b - state.intercept)
+    state.z = state.z + s * change
+    into_domain(p.loss, p.y, p.sample_weight, alpha)
+    state.alpha = alpha
+    gaps = sum_fenchel_gaps(p.loss, state.z, alpha, p.y, p.sample_weight)
+    state.gap = gap_after(s, float(gaps) / p.n, state.gap)
+    return float(s)
 
 
 def _step_work(problem: Problem) -> float:

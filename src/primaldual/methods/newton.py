@@ -15,14 +15,13 @@ from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
 from ..losses import (
-    loss_derivative,
-    loss_fenchel_gap,
     loss_nearest_dual,
-    loss_second_derivative,
+    loss_slopes,
+    near_gap,
     sum_fenchel_gaps,
 )
 from ..problem import Problem
-from ..rows import DenseRows
+from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
 
 # A first solve on a random sample of the examples costs little and lands near the optimum:
@@ -42,7 +41,7 @@ SHORT = 0.1
 BLAS = 16
 
 # Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0).
-SMALL = 200_000
+SMALL = 4_000_000
 SMALL_STEPS = 30
 SMALL_ACCURACY = 1e-11
 
@@ -100,6 +99,9 @@ class Newton:
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
+    def __init__(self, tol: float = 0.0) -> None:
+        self.tol = tol
+
     def start(
         self,
         problem: Problem,
@@ -117,9 +119,8 @@ class Newton:
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One Newton step; the first time, after the steps on samples that pay."""
-        rows = state.problem.matrix.by_example
-        if isinstance(rows, DenseRows) and is_small(state.problem):
-            steps = _small_steps(state, rows)
+        if is_small(state.problem):
+            steps = _small_steps(state, self.tol)
             if steps:
                 return steps * _step_work(state.problem)
         work = 0.0
@@ -235,13 +236,13 @@ def _step_work(problem: Problem) -> float:
     return 3.0 * problem.matrix.nnz + (work if problem.matrix.is_sparse else work / BLAS)
 
 
-def _small_steps(state: State, rows: DenseRows) -> int:
+def _small_steps(state: State, tol: float) -> int:
     """All steps of a small problem in one call; how many there were, none if it failed."""
     p = state.problem
     w, b, z, alpha = state.w.copy(), np.array([state.intercept]), state.z.copy(), np.empty(p.n)
-    enough = SMALL_ACCURACY * p.primal_at_zero * p.n
+    enough = max(tol, SMALL_ACCURACY) * p.primal_at_zero * p.n
     steps, gap = _small_newton(
-        rows, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
+        p.features.rows, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
         w, b, z, alpha,
     )  # fmt: skip
     if steps:
@@ -251,50 +252,34 @@ def _small_steps(state: State, rows: DenseRows) -> int:
 
 
 @kernel
-def _small_newton(rows, loss, y, c, lam_n, fit_intercept, enough, w, b, z, alpha):  # type: ignore[no-untyped-def]
+def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, alpha):  # type: ignore[no-untyped-def]
     """Newton's method as in ``_step``, compiled as a whole: for small problems calls cost most.
 
     It stops when the gap is small enough or no longer falls, and gives up (0 steps) where the
     Hessian is not positive definite or a step has to be shortened much.
     """
-    X = rows.values
-    n, d = X.shape
+    n, d = z.size, w.size
     size = d + 1 if fit_intercept else d
     H, g = np.empty((size, size)), np.empty(size)
     first, second, change = np.empty(n), np.empty(n), np.empty(n)
+    for j in range(n):
+        slope, curvature = loss_slopes(loss, z[j], y[j])
+        first[j], second[j] = c[j] * slope, c[j] * curvature
     before = np.inf
     for step in range(1, SMALL_STEPS + 1):
-        H[:] = 0.0
-        g[:] = 0.0
-        for i in range(d):
-            H[i, i] = lam_n
-            g[i] = lam_n * w[i]
-        for j in range(n):
-            first[j] = c[j] * loss_derivative(loss, z[j], y[j])
-            second[j] = c[j] * loss_second_derivative(loss, z[j], y[j])
-            for i in range(d):
-                g[i] += first[j] * X[j, i]
-                h = second[j] * X[j, i]
-                for k in range(i + 1):
-                    H[i, k] += h * X[j, k]
-            if fit_intercept:
-                g[d] += first[j]
-                for k in range(d):
-                    H[d, k] += second[j] * X[j, k]
-                H[d, d] += second[j]
+        _small_system(features, lam_n, fit_intercept, first, second, w, H, g, change)
         if not _solve_in_place(H, g):
             return 0, np.inf
-        slope, along, square = 0.0, 0.0, 0.0  # g now holds −δ
-        for j in range(n):
-            moved = g[d] if fit_intercept else 0.0
-            for i in range(d):
-                moved += X[j, i] * g[i]
-            change[j] = -moved
-            slope += first[j] * change[j]
+        change[:] = -g[d] if fit_intercept else 0.0  # g now holds −δ
+        along, square = 0.0, 0.0
         for i in range(d):
+            row_add(features, i, -g[i], change)
             along -= lam_n * w[i] * g[i]
             square += lam_n * g[i] * g[i]
-        s = line_search(loss, z, change, y, c, slope + along, along, square)
+        at_zero = along
+        for j in range(n):
+            at_zero += first[j] * change[j]
+        s = line_search(loss, z, change, y, c, at_zero, along, square)
         if s < SHORT and not (s == 0.0 and step > 1):
             return 0, np.inf
         for i in range(d):
@@ -304,12 +289,38 @@ def _small_newton(rows, loss, y, c, lam_n, fit_intercept, enough, w, b, z, alpha
         gap = 0.0 if linearised_dual(loss, y, c, first, second, change, alpha) else np.inf
         for j in range(n):
             z[j] += s * change[j]
+            slope, curvature = loss_slopes(loss, z[j], y[j])
             if c[j] > 0.0:
-                gap += c[j] * max(0.0, loss_fenchel_gap(loss, z[j], alpha[j] / c[j], y[j]))
+                gap += c[j] * near_gap(loss, z[j], alpha[j] / c[j], y[j], slope, curvature)
+            first[j], second[j] = c[j] * slope, c[j] * curvature
         if s == 1.0 and (gap <= enough or (gap <= 1e4 * enough and gap >= 0.5 * before)):
             return step, gap
         before = gap if s == 1.0 else np.inf
     return step, before
+
+
+@kernel
+def _small_system(features, lam_n, fit_intercept, first, second, w, H, g, weighted):  # type: ignore[no-untyped-def]
+    """The lower triangle of the Hessian, and the gradient; ``weighted`` is room to work in."""
+    n, d = first.size, w.size
+    for i in range(d):
+        weighted[:] = 0.0
+        row_add(features, i, 1.0, weighted)
+        for j in range(n):
+            weighted[j] *= second[j]
+        g[i] = row_dot(features, i, first) + lam_n * w[i]
+        for k in range(i + 1):
+            H[i, k] = row_dot(features, k, weighted)
+        H[i, i] += lam_n
+        if fit_intercept:
+            H[d, i] = 0.0
+            for j in range(n):
+                H[d, i] += weighted[j]
+    if fit_intercept:
+        g[d], H[d, d] = 0.0, 0.0
+        for j in range(n):
+            g[d] += first[j]
+            H[d, d] += second[j]
 
 
 @kernel
@@ -357,8 +368,8 @@ def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
 @kernel
 def _slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
     for j in range(z.size):
-        first[j] = c[j] * loss_derivative(loss, z[j], y[j])
-        second[j] = c[j] * loss_second_derivative(loss, z[j], y[j])
+        slope, curvature = loss_slopes(loss, z[j], y[j])
+        first[j], second[j] = c[j] * slope, c[j] * curvature
 
 
 def gap_after(s: float, gap: float, before: float) -> float:
@@ -401,9 +412,9 @@ def line_search(loss, z, change, y, c, at_zero, along, square):  # type: ignore[
     for _ in range(40):
         slope, curvature = along + s * square, square
         for j in range(z.size):
-            at = z[j] + s * change[j]
-            slope += c[j] * loss_derivative(loss, at, y[j]) * change[j]
-            curvature += c[j] * loss_second_derivative(loss, at, y[j]) * change[j] * change[j]
+            first, second = loss_slopes(loss, z[j] + s * change[j], y[j])
+            slope += c[j] * first * change[j]
+            curvature += c[j] * second * change[j] * change[j]
         if abs(slope) <= 0.5 * abs(at_zero):
             return s
         if slope > 0:

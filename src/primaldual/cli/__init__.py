@@ -1,0 +1,72 @@
+"""The command line. Heavy imports happen inside the commands, so that --help is quick."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from types import FrameType
+
+import typer
+
+import primaldual
+
+from . import ask, care, train, use
+from .terminal import INTERRUPTED, Interrupted, guarded, say
+
+_CODES = (
+    "Exit codes: 0 done · 1 a fault in primaldual itself · 2 wrong usage, or a file that cannot be "
+    "used · 3 done, but the gap is above --tol · 130 interrupted. --version prints the version."
+)
+
+app = typer.Typer(
+    help="Primal or dual? Train linear models on the cheaper side, with a certificate.",
+    epilog=_CODES,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Options of the command itself: none, so that none has to be parsed before the help."""
+
+
+for _command in (
+    ask.advise,
+    ask.faceoff,
+    train.fit,
+    use.predict,
+    use.score,
+    use.info,
+    train.path,
+    care.warmup,
+    care.doctor,
+    care.reproduce,
+):
+    app.command(epilog=_CODES)(guarded(_command))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
+
+
+def main() -> None:
+    """Entry point of the ``primaldual`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has enough ends us quietly
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        if sys.argv[1:] == ["--version"]:
+            say(f"primaldual {primaldual.__version__}")
+        else:
+            app()
+    except (Interrupted, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+    finally:
+        gc.freeze()  # the modules need no collecting at the end, which would take longer than all

@@ -1,0 +1,225 @@
+"""Options that several commands have, and the values they take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+
+class Loss(StrEnum):
+    """The losses, classification first."""
+
+    logistic = "logistic"
+    squared_hinge = "squared_hinge"
+    smoothed_hinge = "smoothed_hinge"
+    modified_huber = "modified_huber"
+    probit = "probit"
+    squared = "squared"
+    huber = "huber"
+    squared_epsilon_insensitive = "squared_epsilon_insensitive"
+    smoothed_epsilon_insensitive = "smoothed_epsilon_insensitive"
+    log_cosh = "log_cosh"
+
+
+CLASSIFICATION = tuple(loss.value for loss in list(Loss)[:5])
+WITH_EPSILON = ("huber", "squared_epsilon_insensitive", "smoothed_epsilon_insensitive")
+# The scikit-learn models with these losses count twice the loss of this library.
+DOUBLED = ("squared_hinge", "squared_epsilon_insensitive")
+
+
+class Task(StrEnum):
+    """What the labels are."""
+
+    auto = "auto"
+    classification = "classification"
+    regression = "regression"
+
+
+class Side(StrEnum):
+    """Where to solve."""
+
+    auto = "auto"
+    primal = "primal"
+    dual = "dual"
+
+
+class FileFormat(StrEnum):
+    """What can be read."""
+
+    svmlight = "svmlight"
+    csv = "csv"
+    parquet = "parquet"
+    npz = "npz"
+    npy = "npy"
+    mtx = "mtx"
+
+
+class Filling(StrEnum):
+    """What can stand for a missing number."""
+
+    mean = "mean"
+    median = "median"
+    zero = "zero"
+
+
+def _positive(value: Any) -> Any:
+    if value is not None and not 0 < value < float("inf"):
+        raise typer.BadParameter(f"must be a positive number, got {value:g}")
+    return value
+
+
+def _between_zero_and_one(value: float) -> float:
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"must lie between 0 and 1, got {value:g}")
+    return value
+
+
+_DATA = "Data"
+_MODEL = "Model"
+_STOP = "When to stop"
+
+DataFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="LIBSVM text (.svm, .libsvm, .txt; also .gz, .bz2, .xz, .zst), CSV, Parquet, NPZ, NPY "
+        "or MTX; - is stdin.",
+    ),
+]
+Format = Annotated[
+    FileFormat | None,
+    typer.Option("--format", help="If the file does not tell.", rich_help_panel=_DATA),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="The column with the labels, by name or number, by default the last of a CSV or "
+        "Parquet file; for arrays a column or another file.",
+        rich_help_panel=_DATA,
+    ),
+]
+Impute = Annotated[
+    Filling | None,
+    typer.Option(
+        "--impute",
+        help="Fill missing values of a CSV or Parquet file; otherwise they are refused.",
+        rich_help_panel=_DATA,
+    ),
+]
+MaxFeatures = Annotated[
+    int | None,
+    typer.Option(
+        "--max-features",
+        help="Refuse files with more features than this; by default 268 million.",
+        min=1,
+        rich_help_panel=_DATA,
+    ),
+]
+MaxRatio = Annotated[
+    float | None,
+    typer.Option(
+        "--max-ratio",
+        help="Refuse archives whose content is more times larger; by default 250.",
+        callback=_positive,
+        rich_help_panel=_DATA,
+    ),
+]
+LossOption = Annotated[
+    Loss | None,
+    typer.Option(
+        "--loss",
+        metavar="LOSS",
+        help=f"For classes {', '.join(CLASSIFICATION)} or squared, by default logistic; for "
+        f"numbers {', '.join(loss.value for loss in list(Loss)[5:])}, by default squared.",
+        rich_help_panel=_MODEL,
+    ),
+]
+TaskOption = Annotated[
+    Task,
+    typer.Option(
+        "--task",
+        help="What the labels are; auto: classes if they are texts or a few whole numbers.",
+        rich_help_panel=_MODEL,
+    ),
+]
+C = Annotated[
+    float | None,
+    typer.Option(
+        "--C",
+        help="Inverse strength of the regularisation, as scikit-learn's C.",
+        callback=_positive,
+        rich_help_panel=_MODEL,
+    ),
+]
+Lam = Annotated[
+    float | None,
+    typer.Option(
+        "--lam",
+        help="Its strength as λ of mean loss + λ/2 ‖w‖².",
+        callback=_positive,
+        rich_help_panel=_MODEL,
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha",
+        help="Its strength as scikit-learn's alpha, λ times the number of examples.",
+        callback=_positive,
+        rich_help_panel=_MODEL,
+    ),
+]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--epsilon",
+        help="Threshold of huber and of the ε-insensitive losses.",
+        min=0,
+        rich_help_panel=_MODEL,
+    ),
+]
+NoIntercept = Annotated[
+    bool,
+    typer.Option("--no-intercept", help="A model through the origin.", rich_help_panel=_MODEL),
+]
+SideOption = Annotated[
+    Side,
+    typer.Option(
+        "--side", help="Where to solve; auto: where it is cheaper.", rich_help_panel=_MODEL
+    ),
+]
+Tol = Annotated[
+    float,
+    typer.Option(
+        "--tol",
+        help="Relative duality gap to reach.",
+        callback=_between_zero_and_one,
+        rich_help_panel=_STOP,
+    ),
+]
+MaxPasses = Annotated[
+    float,
+    typer.Option(
+        "--max-passes", help="Give up after this many passes.", min=0, rich_help_panel=_STOP
+    ),
+]
+MaxRounds = Annotated[
+    int,
+    typer.Option(
+        "--max-passes",
+        help="Give up after this many passes; a Newton step counts as one.",
+        min=0,
+        rich_help_panel=_STOP,
+    ),
+]
+MaxTime = Annotated[
+    float | None,
+    typer.Option(
+        "--max-time", help="Give up after this many seconds.", min=0, rich_help_panel=_STOP
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bits.", min=0, max=2**31 - 1)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -1,0 +1,13 @@
+"""What came out, to look at: plots for a notebook, and one HTML page that needs nothing else.
+
+Drawing needs the extra ``plots`` (matplotlib and jinja2); :func:`numbers` does not.
+"""
+
+from __future__ import annotations
+
+from .faceoff_page import page
+from .facts import numbers
+from .figures import advice_figure, result_figure
+from .notebook import advice_html, result_html
+
+__all__ = ["advice_figure", "advice_html", "numbers", "page", "result_figure", "result_html"]

@@ -1,0 +1,43 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def grouped(value: int) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for people: few digits, groups of thousands, powers of ten where needed."""
+    if value != value:
+        return "–"  # noqa: RUF001
+    if abs(value) == float("inf"):
+        return "∞" if value > 0 else "−∞"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        text = f"{value:,.{max(0, digits - len(str(int(abs(value)))))}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        if value == 0 or abs(value) >= 0.1:
+            return text.replace(",", "\N{NARROW NO-BREAK SPACE}")
+        return f"{value:.{digits}g}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def level(value: float) -> str:
+    """A number that somebody chose, such as a tolerance: no zeros behind it, "1e-6"."""
+    return number(value).replace(".00e", "e").replace("0e", "e")
+
+
+def times(factor: float) -> str:
+    """A factor of at least 1: "2.0×", "350×"."""
+    return f"{factor:.1f}×" if factor < 100 else f"{number(factor)}×"
+
+
+def power_of_ten(exponent: int) -> str:
+    """1, 10, 100, 1 000, then powers: "10⁴", "10⁻³"."""
+    if 0 <= exponent <= 3:
+        return grouped(10**exponent)
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)

@@ -1,0 +1,123 @@
+"""What the engine's methods do beyond the contract of all methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from primaldual import Problem, datasets, solve
+from primaldual.methods.auto import epochs_left
+from primaldual.methods.dual_cd import DualCD
+from primaldual.methods.gram_newton_cg import GramNewtonCG
+from primaldual.methods.newton import Newton, is_small
+from primaldual.methods.newton_cg import NewtonCG
+
+
+@pytest.fixture(scope="module")
+def text():
+    """Zipf-distributed words with labels that a model can mostly explain."""
+    X = datasets.zipf_text(3000, 2000, 40, seed=0)
+    return X, datasets.labels(X, seed=1)
+
+
+def test_examples_at_rest_are_left_out_but_not_forgotten(text):
+    problem = Problem(*text, loss="squared_hinge", lam=1e-5)
+    method = DualCD(1e-9)
+    state = method.start(problem, rng=np.random.default_rng(0))
+    work = [method.advance(state) for _ in range(7)]
+    assert work[0] == problem.matrix.nnz
+    assert work[-1] < 0.9 * problem.matrix.nnz
+    assert sorted(state.order) == list(range(problem.n))
+    result = solve(problem, method, tol=1e-9, seed=0)
+    assert result.converged
+    assert result.certificate.relative_gap <= 1e-9
+
+
+def test_a_gap_that_is_small_enough_has_been_seen_on_all_examples(text):
+    problem = Problem(*text, loss="squared_hinge", lam=1e-5)
+    method = DualCD(1e-6)
+    state = method.start(problem, rng=np.random.default_rng(0))
+    for _ in range(200):
+        method.advance(state)
+        if problem.relative(state.gap) <= 1e-6:
+            break
+    certificate = problem.certify(*method.iterate(state))
+    assert certificate.relative_gap <= 1e-6
+
+
+def test_smooth_losses_let_nobody_rest(text):
+    problem = Problem(*text, loss="logistic", lam=1e-3)
+    state = DualCD().start(problem, rng=np.random.default_rng(0))
+    assert {DualCD().advance(state) for _ in range(5)} == {float(problem.matrix.nnz)}
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+def test_conjugate_residuals_on_the_examples_reach_the_optimum(loss, fit_intercept):
+    X = datasets.random_matrix(300, 80, 0.1, seed=0)
+    y = datasets.labels(X, seed=1)
+    problem = Problem(X, y, loss=loss, lam=1e-3, fit_intercept=fit_intercept)
+    ours = solve(problem, GramNewtonCG(1e-9), tol=1e-9)
+    direct = solve(problem, "newton", tol=1e-12)
+    assert ours.converged
+    np.testing.assert_allclose(ours.w, direct.w, atol=2e-3 * np.abs(direct.w).max())
+    above = ours.certificate.primal - direct.certificate.primal
+    assert abs(above) <= 1e-9 * problem.primal_at_zero
+
+
+@pytest.mark.parametrize("kind", [NewtonCG, GramNewtonCG])
+def test_a_quadratic_loss_takes_one_truncated_step(kind):
+    X = datasets.random_matrix(200, 100, 0.1, seed=0)
+    problem = Problem(X, datasets.labels(X, seed=1), loss="squared", lam=1e-3)
+    method = kind(1e-6)
+    state = method.start(problem)
+    method.advance(state)
+    assert problem.certify(*method.iterate(state)).relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_compiled_run_of_newton_steps_is_newtons_method(loss, fit_intercept, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 7))
+    y = np.sign(X @ rng.standard_normal(7) + rng.standard_normal(120))
+    problem = Problem(X, y, loss=loss, lam=1e-3, fit_intercept=fit_intercept)
+    assert is_small(problem)
+    compiled = solve(problem, Newton(), tol=1e-11)
+    monkeypatch.setattr("primaldual.methods.newton.SMALL", 0)
+    stepwise = solve(problem, Newton(), tol=1e-11)
+    assert compiled.converged and stepwise.converged
+    np.testing.assert_allclose(compiled.w, stepwise.w, atol=1e-7)
+
+
+def test_newton_stops_at_the_accuracy_it_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    problem = Problem(X, np.sign(X[:, 0] + rng.standard_normal(200)), lam=1e-3)
+    rough, fine = Newton(1e-2), Newton(1e-12)
+    work = [method.advance(method.start(problem)) for method in (rough, fine)]
+    assert work[0] < work[1]
+
+
+def test_epochs_left_by_a_steady_fall():
+    gaps = [0.5**k for k in range(10)]
+    assert epochs_left(gaps, 0.5**20) == pytest.approx(11, rel=1e-6)
+    assert epochs_left(gaps, 1.0) == 0.0
+
+
+def test_epochs_left_does_not_take_one_jump_for_the_end():
+    assert np.isfinite(epochs_left([1.0, 0.3, 0.1, 0.03, 0.01, 0.03], 1e-6))
+    assert epochs_left([1.0] * 30, 1e-6) == np.inf
+
+
+def test_a_sparse_matrix_without_zeros_is_stored_as_dense_rows():
+    from scipy import sparse
+
+    X = np.arange(1.0, 13.0).reshape(4, 3)
+    for kind in (sparse.csr_array, sparse.csc_array):
+        stored = kind(X)
+        problem = Problem(stored, [1, -1, 1, -1])
+        assert not problem.matrix.is_sparse
+        assert np.shares_memory(problem.matrix._major.values, stored.data)
+        np.testing.assert_array_equal(problem.matrix.times(np.eye(3)[1]), X[:, 1])
+        np.testing.assert_array_equal(problem.matrix.counts("feature"), [4, 4, 4])
