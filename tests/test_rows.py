@@ -139,6 +139,26 @@ def test_products_of_tall_data_are_the_same_block_by_block(monkeypatch):
     np.testing.assert_array_equal(matrix.counts("feature"), np.count_nonzero(X, axis=0))
 
 
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sparse.csr_array])
+def test_gram_matrices_are_the_same_in_tiles(monkeypatch, layout):
+    monkeypatch.setattr("primaldual.rows.GRAM_DEPTH", 3)
+    monkeypatch.setattr("primaldual.rows.GRAM_TILE", 5)
+    rng = np.random.default_rng(0)
+    X, h = rng.standard_normal((40, 17)), rng.random(40) * (rng.random(40) < 0.8)
+    matrix = Matrix(layout(X))
+    of_features, of_examples = matrix.gram_of_features(h), matrix.gram_of_examples()
+    np.testing.assert_allclose(np.tril(of_features), np.tril(X.T @ (h[:, None] * X)), atol=1e-12)
+    np.testing.assert_allclose(np.tril(of_examples), np.tril(X @ X.T), atol=1e-12)
+
+
+def test_rows_are_split_by_the_work_they_are():
+    from primaldual.rows import _row_ranges
+
+    before = np.array([0, 4, 5, 5, 30, 31, 32])
+    assert list(_row_ranges(before, 6)) == [(0, 3), (3, 4), (4, 6)]
+    assert list(_row_ranges(before, 100)) == [(0, 6)]
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, bool, np.float16, np.longdouble])
 def test_other_real_types_become_floats(dtype):
     X = np.array([[1, 0], [0, 1], [1, 1]]).astype(dtype)

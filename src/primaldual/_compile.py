@@ -26,6 +26,8 @@ _SHARED = (
     "rows.py",
     "methods/_lazy.py",
     "methods/approx.py",
+    "methods/base.py",
+    "methods/newton.py",
     "methods/sag.py",
 )
 

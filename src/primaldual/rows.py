@@ -24,6 +24,10 @@ from .losses import loss_derivative
 # Indices are cast to unsigned integers inside the primitives: for signed ones the compiler has
 # to emit code for negative indices, which costs 10-40 %.
 
+# Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
+GRAM_DEPTH = 256
+GRAM_TILE = 1024
+
 
 class SparseRows(NamedTuple):
     """Rows stored as CSR: row i has values[indptr[i]:indptr[i+1]] at columns indices[…]."""
@@ -322,10 +326,10 @@ class Matrix:
         rows = self._major
         if isinstance(rows, DenseRows) and self._by == "example":
             out = np.zeros((self.shape[0], self.shape[0]))
-            width = max(1, (1 << 20) // self.shape[0])
+            width = max(GRAM_DEPTH, (1 << 20) // self.shape[0])
             for first in range(0, self.shape[1], width):
                 part = rows.values[:, first : first + width].astype(np.float64, copy=False)
-                out += part @ part.T
+                _add_gram(part.T, out)
             return out
         return _gram(self.by_feature, np.ones(self.shape[1]), self.shape[0])
 
@@ -386,13 +390,16 @@ def _blocks(values: FloatArray, entries: int = 1 << 20) -> Iterator[slice]:
         yield slice(first, min(first + step, len(values)))
 
 
-def _row_ranges(indptr: IntArray, nonzeros: int = 1 << 26) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about that many nonzeros, so that Ctrl-C is heard between them."""
-    first, length = 0, len(indptr) - 1
+def _row_ranges(before: IntArray, most: int = 1 << 26) -> Iterator[tuple[int, int]]:
+    """Ranges of rows with about that much work, so that Ctrl-C is heard between them.
+
+    ``before`` is the work before each row, as ``indptr`` counts the nonzeros.
+    """
+    first, length = 0, len(before) - 1
     while first < length:
         last = length
-        if indptr[-1] - indptr[first] > nonzeros:
-            last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + nonzeros)) - 1)
+        if before[-1] - before[first] > most:
+            last = max(first + 1, int(np.searchsorted(before, before[first] + most)) - 1)
         yield first, last
         first = last
 
@@ -456,20 +463,33 @@ def _gram(rows: Rows, h: FloatArray, width: int) -> FloatArray:
     """Σ_i h_i row_iᵀ row_i: by BLAS for dense rows, by scattered products for sparse ones."""
     out = np.zeros((width, width))
     if isinstance(rows, SparseRows):
-        _sparse_gram(rows, h, out)
+        squares = np.append(0, np.cumsum(np.diff(rows.indptr) ** 2))
+        for first, last in _row_ranges(squares, 1 << 28):
+            _sparse_gram(rows, h, first, last, out)
         return out
     used = np.flatnonzero(h)
     values = rows.values if len(used) == len(h) else rows.values[used]
     root = np.sqrt(h if len(used) == len(h) else h[used])
-    for block in _blocks(values, 1 << 17):  # small enough for the scaled copy to stay in cache
-        part = values[block] * root[block, None]
-        out += part.T @ part
+    # Small enough for the scaled copy to stay in cache, but not so that ``out`` is all the traffic.
+    for block in _blocks(values, max(1 << 17, GRAM_DEPTH * width)):
+        _add_gram(values[block] * root[block, None], out)
     return out
 
 
+def _add_gram(part: FloatArray, out: FloatArray) -> None:
+    """Add the lower triangle of partᵀ part, in tiles: Ctrl-C is heard between calls of BLAS."""
+    width = len(out)
+    for first in range(0, width, GRAM_TILE):
+        tile = part[:, first : first + GRAM_TILE]
+        last = first + tile.shape[1]
+        if first:
+            out[first:last, :first] += tile.T @ part[:, :first]
+        out[first:last, first:last] += tile.T @ tile
+
+
 @kernel
-def _sparse_gram(rows, h, out):  # type: ignore[no-untyped-def]
-    for i in range(h.size):
+def _sparse_gram(rows, h, first, last, out):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
         if h[i] == 0.0:
             continue
         low, high = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])

@@ -63,7 +63,8 @@ def stored(X, kind):
 def test_logistic_regression_on_real_data(side, name):
     X, y = real(name)
     theirs = sklearn_logistic(X, y, C=0.5)
-    for kind in ("dense", "csr") if X.shape[1] < 200 else ("csr",):
+    # The dual side factors an n × n matrix of svmguide1: once is enough.
+    for kind in ("dense", "csr") if X.shape[1] < 200 and name != "svmguide1" else ("csr",):
         data = stored(X, kind)
         ours = LogisticRegression(C=0.5, tol=TIGHTER, side=side, max_iter=3000).fit(data, y)
         agree(ours, theirs)

@@ -9,7 +9,7 @@ from primaldual import Problem, datasets, solve
 from primaldual.methods.auto import epochs_left
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.gram_newton_cg import GramNewtonCG
-from primaldual.methods.newton import Newton, is_small
+from primaldual.methods.newton import Newton, cholesky_solver, is_small
 from primaldual.methods.newton_cg import NewtonCG
 
 
@@ -121,3 +121,22 @@ def test_a_sparse_matrix_without_zeros_is_stored_as_dense_rows():
         assert np.shares_memory(problem.matrix._major.values, stored.data)
         np.testing.assert_array_equal(problem.matrix.times(np.eye(3)[1]), X[:, 1])
         np.testing.assert_array_equal(problem.matrix.counts("feature"), [4, 4, 4])
+
+
+def test_a_matrix_factored_block_by_block_solves_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((50, 50))
+    hessian, right = A @ A.T, rng.standard_normal(50)
+    whole = cholesky_solver(np.tril(hessian), 0.5)(right)
+    monkeypatch.setattr("primaldual.methods.newton.BLOCK", 8)
+    np.testing.assert_allclose(cholesky_solver(np.tril(hessian), 0.5)(right), whole, rtol=1e-10)
+    np.testing.assert_allclose(hessian @ whole + 0.5 * whole, right, atol=1e-10)
+
+
+def test_a_singular_matrix_factored_block_by_block_gets_a_little_more_ridge(monkeypatch):
+    monkeypatch.setattr("primaldual.methods.newton.BLOCK", 8)
+    A = np.random.default_rng(0).standard_normal((50, 20))
+    hessian = A @ A.T
+    right = hessian @ np.ones(50)
+    found = cholesky_solver(hessian.copy(), 0.0)(right)
+    np.testing.assert_allclose(hessian @ found, right, atol=1e-6)

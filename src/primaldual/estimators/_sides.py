@@ -18,7 +18,6 @@ from ..methods.auto import (
     direct_prices,
     epoch_cost,
 )
-from ..methods.dual_cd import State as DualState
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
 from ..problem import Problem
 from ..samplings import Draws
@@ -59,7 +58,7 @@ def first_on(problem: Problem, side: str) -> tuple[str, float]:
     }[side]
     price = direct_prices(problem)[direct]
     fits = direct == "newton" or problem.n <= MOST_GRAM_EXAMPLES
-    if fits and price <= ASSUMED_EPOCHS * epoch_cost(problem, descent):
+    if fits and price <= ASSUMED_EPOCHS[direct] * epoch_cost(problem, descent):
         return direct, price * 1e-9
     return descent, float("nan")
 
@@ -93,7 +92,7 @@ class WarmAuto(Auto):
     def _first(self, problem: Problem) -> tuple[str, str]:
         """Newton's method where that many steps are cheap, otherwise the usual choice."""
         price = direct_prices(problem)["newton"] * WARM_STEPS / NEWTON_STEPS
-        if price <= ASSUMED_EPOCHS * epoch_cost(problem, "dual_cd"):
+        if price <= ASSUMED_EPOCHS["newton"] * epoch_cost(problem, "dual_cd"):
             return "newton", f"a good start: about {WARM_STEPS} steps"
         return super()._first(problem)
 
@@ -192,9 +191,8 @@ class Counted:
     def iterate(self, state: Any) -> tuple[FloatArray, FloatArray | None]:
         """The method's iterate, remembered."""
         w, alpha = self.method.iterate(state)
-        if isinstance(self.problem, Problem) and self.problem.fit_intercept:
-            alpha = _own_alpha(state) if alpha is None else alpha
-            alpha = None if alpha is None else self.problem.rebalanced(alpha)
+        if alpha is not None and isinstance(self.problem, Problem):
+            alpha = self.problem.rebalanced(alpha)  # for methods that are only nearly feasible
         self.passes.append(self.work / self.nnz)
         self.w = w
         return w, alpha
@@ -206,9 +204,3 @@ class Counted:
     def complexity(self, problem: Any, sampling: Any = None) -> Complexity:
         """The method's own."""
         return self.method.complexity(problem, None)
-
-
-def _own_alpha(state: Any) -> FloatArray | None:
-    """The α of dual descent, which it does not show where it is not feasible yet."""
-    inner = getattr(state, "inner", state)
-    return inner.alpha if isinstance(inner, DualState) else None

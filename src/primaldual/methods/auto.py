@@ -19,7 +19,7 @@ from .gram_newton import GramNewton
 from .gram_newton_cg import GramNewtonCG
 from .newton import Newton, hessian_work, is_small, slopes
 from .newton_cg import NewtonCG
-from .primal_cd import PrimalCD
+from .primal_cd import INNER_EPOCHS, PrimalCD
 
 # Nanoseconds per unit of work on a common machine. Only their ratios matter, and only roughly:
 # the observed contraction corrects a wrong first choice.
@@ -42,13 +42,14 @@ NEWTON_STEPS = 6
 MANY_PASSES = 8.0
 # Rounds to be assumed for the other side's coordinate descent before it has run.
 ASSUMED_ROUNDS = {"primal_cd": 8, "dual_cd": 12}
-# An unknown number of epochs has to be assumed for coordinate descent before it has run.
-ASSUMED_EPOCHS = 5
+# The epochs to be assumed for coordinate descent before it has run, when a factored matrix is the
+# other choice: fewer where examples are few, since D is then well conditioned.
+ASSUMED_EPOCHS = {"newton": 12, "gram_newton": 5}
 # Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
 # mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
 PRODUCTS = 1.6
-# On the examples' side they need about this times √epochs products, where dual coordinate descent
-# needs that many epochs; so many times more if the loss is not quadratic. Measured on text.
+# They need about this times √epochs products where coordinate descent on the same side needs that
+# many epochs; so many times more if the loss is not quadratic. Measured on text, for the dual.
 PRODUCTS_PER_ROOT = 10.0
 NOT_QUADRATIC = 5.0
 # Rounds without progress after which a second-order method is given up for another one, and the
@@ -77,6 +78,7 @@ class State:
     gaps: list[float] = field(default_factory=list)  # its estimates so far
     prices: dict[str, float] = field(default_factory=dict)  # of the rescues, in nanoseconds
     share: float = 1.0  # the last round's work, in whole rounds
+    next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
     tried: set[str] = field(default_factory=set)
     log: list[str] = field(default_factory=list)  # which method, and why
@@ -86,9 +88,9 @@ class Auto:
     """Choose among the engine's methods by predicted cost, and again by observed contraction.
 
     Direct methods (``newton``, ``gram_newton``) are taken at once where their matrices are small;
-    otherwise coordinate descent starts on the side with the smaller T. When its observed
-    contraction predicts more work than the rescue would need, the rescue takes over from the
-    current iterate.
+    otherwise coordinate descent starts on the dual, or on the primal where there are more examples
+    than features and the dual's bound is large. When its observed contraction predicts more work
+    than another method would need, that one takes over from the current iterate.
 
     Parameters
     ----------
@@ -160,14 +162,18 @@ class Auto:
         p = state.problem
         if state.name not in ("dual_cd", "primal_cd"):
             return self._fallback(state)
-        if len(state.gaps) < TRIAL_EPOCHS:
+        if len(state.gaps) < state.next_watch:
             return None
+        state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
         left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
         ahead = left * epoch_cost(p, state.name) * state.share / TRUST
         if not state.prices:
             state.prices = rescues(p, p.beta)
         if state.name == "dual_cd":
-            state.prices["gram_newton_cg"] = gram_cg_price(p, left / TRUST)
+            state.prices["gram_newton_cg"] = cg_price(p, left / TRUST)
+        else:
+            observed = cg_price(p, INNER_EPOCHS * left / TRUST)
+            state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
         other = "primal_cd" if state.name == "dual_cd" else "dual_cd"
         if other not in state.tried and (p.n >= p.d) == (other == "primal_cd"):
             state.prices[other] = ASSUMED_ROUNDS[other] * epoch_cost(p, other)
@@ -224,7 +230,7 @@ def first_choice(problem: Problem) -> tuple[str, str]:
         return "newton", "few features and few examples"
     direct, price = min(direct_prices(problem).items(), key=lambda item: item[1])
     epoch = epoch_cost(problem, "dual_cd")
-    if price <= ASSUMED_EPOCHS * epoch:
+    if price <= ASSUMED_EPOCHS[direct] * epoch:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
     bound = importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
@@ -243,8 +249,8 @@ def rescues(problem: Problem, curvature: float) -> dict[str, float]:
     return {**direct_prices(problem), "newton_cg": truncated}
 
 
-def gram_cg_price(problem: Problem, epochs: float) -> float:
-    """Predicted nanoseconds of ``gram_newton_cg`` where ``dual_cd`` needs so many epochs."""
+def cg_price(problem: Problem, epochs: float) -> float:
+    """Predicted nanoseconds of truncated Newton where descent on its side needs so many epochs."""
     steps = _steps(problem)
     products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
     return products * _product_cost(problem) + steps * STEP
@@ -312,4 +318,5 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.name = name
     state.tried.add(name)
     state.gaps, state.prices = [], {}
+    state.next_watch = state.next_look = TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

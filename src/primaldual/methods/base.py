@@ -140,3 +140,16 @@ def into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
             alpha[j] = c[j] * loss_nearest_dual(loss, alpha[j] / c[j], y[j])
         else:
             alpha[j] = 0.0
+
+
+@kernel
+def shuffle(seed, order):  # type: ignore[no-untyped-def]
+    """A Fisher-Yates shuffle by Marsaglia's xorshift64; return the generator's new state."""
+    state = np.uint64(seed)
+    for last in range(order.size - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        other = np.int64(state % np.uint64(last + 1))
+        order[last], order[other] = order[other], order[last]
+    return np.int64(state >> np.uint64(1)) | 1

@@ -15,11 +15,11 @@ from ..losses import loss_quick_step, loss_slopes, near_gap
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .base import CHUNK, first_alpha, into_plane
+from .base import CHUNK, first_alpha, into_plane, shuffle
 
-# A problem with fewer nonzeros than this gets several epochs in one call, but not too many.
-SMALL = 20_000
-MOST_EPOCHS = 8
+# Up to so many nonzeros several epochs are made in one call; an example counts as that many more.
+SMALL = 60_000
+EXAMPLE = 16
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
 # left out, except in one epoch out of so many.
@@ -41,7 +41,7 @@ class State:
     order: IntArray  # of the examples, those that rest behind the others
     active: int  # how many do not rest
     quiet: IntArray  # in how many visits an example has not moved
-    epochs: int  # made so far
+    since: int  # epochs since all examples were visited
     norms: FloatArray  # ‖x_j‖², with the intercept's share
     alpha: FloatArray  # dual iterate
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
@@ -115,44 +115,44 @@ class DualCD:
         side = problem.examples
         return State(
             problem, np.random.default_rng(0) if rng is None else rng,
-            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int64), 0,
+            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int64), FULL_EVERY,
             side.squared_norms + side.constant, alpha, w, shift, bias, [], np.inf,
         )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One epoch, or several of a small problem."""
-        p, nnz = state.problem, state.problem.matrix.nnz
+        p = state.problem
         data = (
             state.quiet, p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
             state.norms, state.alpha, state.w, state.bias, state.shift,
         )  # fmt: skip
-        seed = int(state.rng.integers(1, 2**63))
-        epochs = min(1 + SMALL // (nnz + 16 * p.n), MOST_EPOCHS)
-        if epochs > 1 and not p.fit_intercept:
-            gap, state.active, visits = _epochs(epochs, seed, state.order, state.active, *data)
-            state.gap = gap / p.n
-            return float(visits * nnz / p.n)
-        work = self._epoch(state, seed, data)
+        work = self._epochs(state, data)
         if state.active < p.n and state.gap <= self.tol * p.primal_at_zero:
             # Those at rest have to agree before this can be the end.
-            state.epochs = 0
-            work += self._epoch(state, int(state.rng.integers(1, 2**63)), data)
+            state.since = FULL_EVERY
+            work += self._epochs(state, data)
         return work
 
-    def _epoch(self, state: State, seed: int, data: Any) -> float:
-        """One epoch over the examples that do not rest, or over all; return its work."""
+    def _epochs(self, state: State, data: Any) -> float:
+        """One epoch, or several small ones, over the examples that do not rest, or over all."""
         p, nnz = state.problem, state.problem.matrix.nnz
-        if state.epochs % FULL_EVERY == 0:
-            state.active = p.n
-        state.epochs += 1
+        if state.since >= FULL_EVERY:
+            state.active, state.since = p.n, 0
+        seed = int(state.rng.integers(1, 2**63))
+        size = (nnz / p.n + EXAMPLE) * max(state.active, 1)
+        epochs = max(1, min(int(SMALL / size), FULL_EVERY - state.since))
+        if epochs > 1 and not p.fit_intercept:
+            gap, state.active, visits = _epochs(epochs, seed, state.order, state.active, *data)
+            state.gap, state.since = gap / p.n, state.since + epochs
+            return float(visits * nnz / p.n)
         order = state.order[: state.active]
-        _shuffle(seed, order)
+        shuffle(seed, order)
         # In pieces of about CHUNK nonzeros, so that Ctrl-C is heard between them.
         parts = np.array_split(order, nnz // CHUNK + 1) if nnz > CHUNK else [order]
         state.gap = sum(_visit(part, *data) for part in parts) / p.n
         _move_centre(state)
         work = nnz if state.active == p.n else p.examples.counts[order].sum()
-        state.active = _put_behind(order, state.quiet)
+        state.active, state.since = _put_behind(order, state.quiet), state.since + 1
         return float(work)
 
     def gap_estimate(self, state: State) -> float:
@@ -196,16 +196,14 @@ def _move_centre(state: State) -> None:
 def _epochs(  # type: ignore[no-untyped-def]
     epochs, seed, order, active, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
 ):
-    """Several epochs of a small problem without intercept, the last one full.
+    """Several epochs without intercept.
 
     Return the gap along the last, how many examples do not rest, and the number of visits.
     """
     gap, visits = np.inf, 0
-    for epoch in range(epochs):
-        if epoch == epochs - 1:
-            active = order.size
+    for _ in range(epochs):
         part = order[:active]
-        seed = _shuffle(seed, part)
+        seed = shuffle(seed, part)
         gap = _visit(part, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
         visits += active
         active = _put_behind(part, quiet)
@@ -222,19 +220,6 @@ def _put_behind(order, quiet):  # type: ignore[no-untyped-def]
             order[active], order[k] = j, order[active]
             active += 1
     return active
-
-
-@kernel
-def _shuffle(seed, order):  # type: ignore[no-untyped-def]
-    """A Fisher-Yates shuffle by Marsaglia's xorshift64; return the generator's new state."""
-    state = np.uint64(seed)
-    for last in range(order.size - 1, 0, -1):
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        other = np.int64(state % np.uint64(last + 1))
-        order[last], order[other] = order[other], order[last]
-    return np.int64(state >> np.uint64(1)) | 1
 
 
 @kernel

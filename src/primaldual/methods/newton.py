@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from .._compile import kernel
@@ -39,6 +40,9 @@ SHORT = 0.1
 
 # Multiply-adds that BLAS does in the time coordinate descent needs for one nonzero.
 BLAS = 16
+
+# Matrices larger than this are factored block by block.
+BLOCK = 512
 
 # Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0).
 SMALL = 4_000_000
@@ -387,7 +391,8 @@ def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray],
     more = 0.0
     while True:
         # LAPACK's Fortran order makes the lower triangle the upper one of the transpose.
-        factor, failed = dpotrf(scaled.T, lower=0)
+        blocks = len(scaled) > 4 * BLOCK
+        factor, failed = _factored(scaled) if blocks else dpotrf(scaled.T, lower=0)
         if not failed:
             break
         more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
@@ -397,6 +402,27 @@ def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray],
         return np.asarray(scale * dpotrs(factor, scale * right, lower=0)[0])
 
     return solve
+
+
+def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
+    """The Cholesky factor as LAPACK gives it, in Fortran order, and whether there is none.
+
+    Made of calls that take a moment each, so that Ctrl-C is heard between them.
+    """
+    L, size = hessian.copy(), len(hessian)
+    for first in range(0, size, BLOCK):
+        own = slice(first, first + BLOCK)
+        for start in range(first, size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            L[rows, own] -= L[rows, :first] @ L[own, :first].T
+            if start == first:
+                diagonal, failed = dpotrf(L[own, own].T, lower=0)
+                if failed:
+                    return L.T, True
+                L[own, own] = diagonal.T
+            else:
+                L[rows, own] = dtrsm(1.0, diagonal, L[rows, own].T, lower=0, trans_a=1).T
+    return L.T, False
 
 
 @kernel

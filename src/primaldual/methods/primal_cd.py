@@ -11,14 +11,17 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity, importance_complexity
+from ..losses import loss_slopes
 from ..problem import Problem
-from ..rows import model_add, model_slope
+from ..rows import model_add, model_slope, row_add
 from ..samplings import Draws, Sampling
-from .base import CHUNK
+from .base import CHUNK, shuffle
 from .newton import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made.
 INNER_EPOCHS = 2
+# Up to so many nonzeros a round is one call: it takes about ten milliseconds.
+SMALL = 500_000
 
 
 @dataclass
@@ -88,6 +91,16 @@ class PrimalCD:
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """Make a model, take two epochs on it, and move."""
         p, lam_n = state.problem, state.problem.lam * state.problem.n
+        if p.matrix.nnz <= SMALL:
+            b = np.array([state.intercept])
+            seed, order = int(state.rng.integers(1, 2**63)), np.arange(p.d)
+            state.w, state.z = state.w.copy(), state.z.copy()
+            squares = _round(
+                seed, order, p.features.rows, p.loss, p.y, p.sample_weight, lam_n,
+                p.fit_intercept, state.w, b, state.z,
+            )  # fmt: skip
+            state.gap, state.intercept = squares / (2 * lam_n * p.n), float(b[0])
+            return (INNER_EPOCHS + 1.0) * p.matrix.nnz
         first, second = slopes(p, state.z)
         model = np.stack([first, second], axis=1)  # side by side: one look-up finds both
         delta, delta_b = np.zeros(p.d), np.zeros(1)
@@ -122,6 +135,40 @@ class PrimalCD:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """K and W of importance sampling, as a guide."""
         return importance_complexity(problem.features)
+
+
+@kernel
+def _round(seed, order, features, loss, y, c, lam_n, fit_intercept, w, b, z):  # type: ignore[no-untyped-def]
+    """A whole round of a problem so small that Ctrl-C can wait for it, as ``advance`` does it."""
+    n, d = z.size, w.size
+    model, first = np.empty((n, 2)), np.empty(n)
+    for j in range(n):
+        slope, curvature = loss_slopes(loss, z[j], y[j])
+        first[j] = c[j] * slope
+        model[j, 0], model[j, 1] = first[j], c[j] * curvature
+    delta, delta_b, squares = np.zeros(d), np.zeros(1), 0.0
+    for _ in range(INNER_EPOCHS):
+        seed = shuffle(seed, order)
+        squares = _epoch(order, features, model, lam_n, w, delta)
+        if fit_intercept:
+            _intercept_step(model, delta_b)
+    change = np.full(n, delta_b[0])
+    along, square = 0.0, 0.0
+    for i in range(d):
+        if delta[i] != 0.0:
+            row_add(features, i, delta[i], change)
+            along += lam_n * w[i] * delta[i]
+            square += lam_n * delta[i] * delta[i]
+    at_zero = along
+    for j in range(n):
+        at_zero += first[j] * change[j]
+    s = line_search(loss, z, change, y, c, at_zero, along, square)
+    for i in range(d):
+        w[i] += s * delta[i]
+    for j in range(n):
+        z[j] += s * change[j]
+    b[0] += s * delta_b[0]
+    return squares
 
 
 @kernel
