@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import random_matrix, random_problem, reference_problem
-from primaldual import SAMPLINGS, Problem, advise, datasets, structure_cost
+from primaldual import METHODS, SAMPLINGS, Problem, advise, datasets, structure_cost
 from primaldual.complexity import importance_complexity
 
 modestly = settings(max_examples=30, deadline=None, derandomize=True)
@@ -100,17 +100,18 @@ def test_a_single_entry_is_no_reason_to_fail():
 
 def test_the_table_shows_both_sides_and_the_reason():
     advice = advise(reference_problem("squared"))
-    head, primal, dual, reason = str(advice).split("\n")
+    head, primal, dual, reason, practice = str(advice).split("\n")
     assert head.split() == ["coordinates", "iterations", "K", "cost", "W", "total", "T"]
     assert primal.split() == ["primal", "4", "114", "3.69", "421"]
     assert dual.split()[:5] == ["dual", "6", "116", "2.42", "281"]
     assert dual.endswith("← 1.5× less work")
     assert reason == f"dual: {advice.reason}"
+    assert practice == f"in practice {advice.practice}"
 
 
 def test_large_numbers_are_grouped_in_the_table():
     X = random_matrix(0, 1200, 3, 1.0)
-    _, _, dual, _ = str(advise(Problem(X, X[:, 0], "squared", 0.1))).split("\n")
+    _, _, dual, *_ = str(advise(Problem(X, X[:, 0], "squared", 0.1))).split("\n")
     assert dual.split()[1:3] == ["1", "200"]
 
 
@@ -162,3 +163,33 @@ def test_a9a_is_a_case_for_the_dual(load):
     advice = advise(table_problem(datasets.normalize_average(X), y))
     assert advice.side == "dual"
     assert advice.ratio == pytest.approx(525, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "lam", "side", "least"),
+    [
+        (40, 200, 1e-3, "dual", 0.95),  # wide
+        (400, 20, 1.0, "dual", 0.95),  # the dual's bound is a few passes
+        (400, 20, 1e-6, "primal", 0.9),  # it is thousands
+    ],
+)
+def test_practice_knows_shape_and_bound(n, d, lam, side, least):
+    practice = advise(random_problem(0, n=n, d=d, loss="squared", lam=lam)).practice
+    assert practice.side == side
+    assert least <= practice.confidence < 1
+    assert practice.method in METHODS
+    assert str(practice).startswith(f"{side} (confidence ")
+    assert all(practice.evidence)
+
+
+def test_practice_is_least_sure_near_the_line():
+    problems = [random_problem(0, n=400, d=20, loss="squared", lam=lam) for lam in (1e-2, 1e-6)]
+    near, far = (advise(problem).practice for problem in problems)
+    assert near.confidence < far.confidence
+
+
+def test_practice_names_the_direct_method_that_solve_would_take():
+    problem = random_problem(0, n=60, d=5, loss="logistic", lam=0.1)
+    practice = advise(problem).practice
+    assert practice.method == "newton"
+    assert any("solve starts with newton" in reason for reason in practice.evidence)

@@ -40,9 +40,6 @@ QUICK_FILES = ("heart_scale", "colon-cancer")
 # The slower side is given up after this many times the seconds of the faster one, and one that
 # did not arrive counts as that many times dearer, or as what it used if that is more.
 PATIENCE = 20.0
-# Where T_D/nnz, nearly exact for n ≥ d, promises more passes per factor e than this, the primal is
-# worth a try. Found on the small data sets of this study, so its score there is flattering.
-MANY_PASSES = 8.0
 # Runs shorter than this many seconds are repeated, and the shortest counts.
 SHORT, REPEATS = 0.3, 3
 
@@ -141,6 +138,7 @@ def measure(item: Data, loss: str, lam_n: float, scaling: str, max_time: float) 
     price = seconds_per_nonzero("primal", loss, is_sparse) / seconds_per_nonzero(
         "dual", loss, is_sparse
     )
+    advice = advise(problem)
     row: Row = {
         "data": item.name,
         "n": n,
@@ -154,7 +152,8 @@ def measure(item: Data, loss: str, lam_n: float, scaling: str, max_time: float) 
         "T_D/nnz": T_D / nnz,
         "T_P/T_D": T_P / T_D,
         "c_P T_P/(c_D T_D)": price * T_P / T_D,
-        "advise": advise(problem).side,
+        "advise": advice.side,
+        "practice": advice.practice.side if advice.practice is not None else advice.side,
     }
     order = ("primal", "dual") if T_P < T_D else ("dual", "primal")
     for kind, methods in (("", SIDES), ("paper ", PAPER)):
@@ -261,10 +260,7 @@ RULES: dict[str, Callable[[Row], str]] = {
     "smaller T, machine constants": (
         lambda row: "primal" if row["c_P T_P/(c_D T_D)"] < 1 else "dual"
     ),
-    "primal if n ≥ d and T_D > 8 nnz": (
-        lambda row: "primal" if row["n"] >= row["d"] and row["T_D/nnz"] > MANY_PASSES else "dual"
-    ),
-    "advise": lambda row: row["advise"],
+    "advise, in practice": lambda row: row["practice"],
     "auto, the side it starts on": first_side,
 }
 

@@ -233,12 +233,22 @@ def first_choice(problem: Problem) -> tuple[str, str]:
     if price <= ASSUMED_EPOCHS[direct] * epoch:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
-    bound = importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
-    if problem.n >= problem.d and bound > MANY_PASSES:
+    return descent_choice(problem)
+
+
+def descent_choice(problem: Problem) -> tuple[str, str]:
+    """The side on which coordinate descent should be faster, as its method, and why."""
+    if problem.n < problem.d:
+        return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
+    bound = dual_bound(problem)
+    if bound > MANY_PASSES:
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
-    if problem.n >= problem.d:
-        return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
-    return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
+    return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
+
+
+def dual_bound(problem: Problem) -> float:
+    """T_D in passes over the data."""
+    return importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
 
 
 def rescues(problem: Problem, curvature: float) -> dict[str, float]:
