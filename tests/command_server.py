@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 
 
@@ -23,6 +24,15 @@ def serve():
     import primaldual.models
     import primaldual.report  # noqa: F401
 
+    # Kernels that are loaded here need not be loaded by every command.
+    with tempfile.TemporaryDirectory() as folder:
+        tiny = Path(folder, "tiny.svm")
+        tiny.write_text("1 1:0.5 3:1\n-1 2:1\n1 3:2\n-1 1:1\n" * 9, encoding="utf-8")
+        for side in ("primal", "dual"):
+            rehearse("fit", tiny, "-o", f"{tiny}.model", "--side", side)
+        rehearse("advise", tiny)
+        rehearse("predict", f"{tiny}.model", tiny)
+
     for line in sys.stdin:
         order = json.loads(line)
         if "wait" in order:
@@ -31,6 +41,14 @@ def serve():
         else:
             answer = os.fork() or become(order)
         print(json.dumps(answer), flush=True)
+
+
+def rehearse(*arguments):
+    """Run a command that must end well in this process, and throw away what it says."""
+    from primaldual.cli import app
+
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        app([str(argument) for argument in arguments], standalone_mode=False)
 
 
 def become(order):

@@ -274,7 +274,7 @@ def _failing_from(write, number):
 # --- killed for good ------------------------------------------------------------------------------
 
 SCRIPT = """
-import os, random, signal, sys, time
+import math, os, random, signal, time
 import numpy as np
 from scipy import sparse
 from primaldual import LogisticRegression
@@ -297,30 +297,33 @@ def checkpointed():
     with checkpointing("run.checkpoint", every=0.0):
         both("resumed.npy")
 
-def killed(run, after):
-    '''Whether run() in a process of its own had to be killed, and the seconds it had.'''
-    process, began = os.fork(), time.monotonic()
+def stamp():
+    found = os.stat("run.checkpoint") if os.path.exists("run.checkpoint") else None
+    return found and (found.st_ino, found.st_mtime_ns)
+
+def killed(run, saves=math.inf, delay=0.0):
+    '''Whether run() in a process of its own was killed, some moments after so many saves.'''
+    process, seen, last = os.fork(), 0, stamp()
     if process == 0:
         run()
         os._exit(0)
     while os.waitpid(process, os.WNOHANG) == (0, 0):
         time.sleep(0.001)
-        if time.monotonic() - began > after:
+        if stamp() not in (last, None):
+            seen, last = seen + 1, stamp()
+        if seen >= saves:
+            time.sleep(delay)
             os.kill(process, signal.SIGKILL)
-            assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL
-            return True, after
-    return False, time.monotonic() - began
+            return os.WIFSIGNALED(os.waitpid(process, 0)[1])
+    return False
 
-_, whole = killed(lambda: both("alone.npy"), 60)
+killed(lambda: both("alone.npy"))
 moments = random.Random(5)
 count = 0
-while count < 3:
-    was_killed, _ = killed(checkpointed, moments.uniform(0.2, 0.5) * whole)
-    if not was_killed:
-        break
-    count += os.path.exists("run.checkpoint")
-else:
-    killed(checkpointed, 60)
+while count < 3 and killed(checkpointed, moments.randint(1, 4), moments.uniform(0.0, 0.03)):
+    count += 1
+if count == 3:
+    killed(checkpointed)
 print(count)
 """
 
@@ -340,7 +343,7 @@ def test_killed_with_sigkill_at_random_moments(tmp_path):
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 2, "it was killed after saves"
+    assert int(done.stdout) == 3, "it was killed after saves"
     assert sorted(os.listdir(tmp_path)) == ["alone.npy", "fit.py", "resumed.npy"]
     alone, resumed = (np.load(tmp_path / f"{name}.npy") for name in ("alone", "resumed"))
     assert resumed.tobytes() == alone.tobytes()

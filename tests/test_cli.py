@@ -131,6 +131,25 @@ def test_help_answers_at_once():
     assert help < max(0.4, 5 * bare)
 
 
+@pytest.mark.parametrize("arguments", [("--help",), ("faceoff", "--help")], ids=" ".join)
+def test_help_loads_nothing_heavy(arguments):
+    """Neither what computes nor what Typer has for parsing and colours."""
+    script = (
+        "import atexit, sys\n"
+        "heavy = ('numpy', 'scipy', 'numba', 'sklearn', 'pydantic', 'rich')\n"
+        "atexit.register(lambda: print([name for name in heavy if name in sys.modules]))\n"
+        f"sys.argv = ['primaldual', *{arguments!r}]\n"
+        "from primaldual.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, timeout=60
+    )
+    lines = done.stdout.decode().splitlines()
+    assert lines[0].startswith("Usage: primaldual")
+    assert lines[-1] == "[]"
+
+
 def processor_time(*command):
     """Seconds that a command computes, whatever else runs beside it."""
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
@@ -420,15 +439,33 @@ def test_wrong_usage_exits_with_2_and_a_message_instead_of_a_traceback(run, argu
         (("fit", "text.svm", "-o", "m", "--alpha", "1"), "takes --C or --lam, not --alpha"),
         (("info", "text.svm"), "not a file written by primaldual"),
         (("info", "cut.model"), "damaged"),
+        (("fit", "labels.svm", "-o", "m"), "labels.svm: the file has no features"),
+        (("fit", "text.svm", "-o", "text.svm"), "would destroy"),
+        (("fit", "text.svm", "-o", "m", "--checkpoint", "m"), "would destroy"),
+        (("fit", "text.svm", "-o", "m", "--checkpoint", "./text.svm"), "would destroy"),
+        (("predict", "text.model", "text.svm", "-o", "text.model"), "would destroy"),
+        (("faceoff", "text.svm", "--html", "text.svm"), "would destroy"),
+        (("advise", "text.svm", "--max-features", "9"), "raise --max-features."),
+        (("advise", "text.svm", "--max-line", "9"), "raise --max-line."),
+        (
+            ("advise", "gap.csv"),
+            "column 'width', row 2: the value is missing. Leave the row out, or use --impute.",
+        ),
         (("predict", "text.model", "flowers.csv"), "trained on a matrix without names"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_files_that_cannot_be_used_exit_with_2_and_the_reason(run, arguments, words, folder, model):
+def test_files_that_cannot_be_used_exit_with_2_and_the_reason(
+    run, arguments, words, folder, text, model
+):
     (folder / "bad.svm").write_text("1 1:1\n1 2:x\n", encoding="utf-8")
     (folder / "one.svm").write_text("1 1:1\n1 2:1\n", encoding="utf-8")
+    (folder / "labels.svm").write_text("1\n1\n-1\n", encoding="utf-8")
+    (folder / "gap.csv").write_text("width,kind\n1,a\n,b\n", encoding="utf-8")
     (folder / "cut.model").write_bytes(model[0].read_bytes()[:-40])
+    kept = text.read_bytes(), model[0].read_bytes()
     done = run(*arguments, cwd=folder)
+    assert kept == (text.read_bytes(), model[0].read_bytes())
     assert done.returncode == 2
     assert words in re.sub(r"[\s│]+", " ", done.stderr)
     assert "Traceback" not in done.stderr

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from primaldual import estimators, files
-from primaldual.cli import care, data, options, terminal
+from primaldual.cli import ask, care, data, options, terminal
 from primaldual.cli.options import Loss, Task
 from primaldual.files import Table
 from primaldual.losses import LOSSES
@@ -228,3 +228,30 @@ def test_json_has_no_numbers_that_json_has_not(capsys):
 def test_columns_are_aligned():
     lines = terminal.table(("name", "n"), [("a", "1"), ("long name", "1000")])
     assert lines == ["name          n", "a             1", "long name  1000"]
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ModuleNotFoundError("needs polars"), "Error: needs polars"),
+        (MemoryError(), "Error: MemoryError"),
+        (OSError(28, "No space left on device", "m"), "Error: m: No space left on device"),
+    ],
+)
+def test_what_is_no_fault_of_the_library_is_one_line_and_2(capsys, error, told):
+    def command():
+        raise error
+
+    with pytest.raises(typer.Exit) as exit:
+        terminal.guarded(command)()
+    assert exit.value.exit_code == terminal.WRONG
+    assert capsys.readouterr().err == told + "\n"
+
+
+def test_a_page_that_cannot_be_drawn_is_refused_before_the_work(monkeypatch, tmp_path):
+    monkeypatch.setattr("primaldual.report.drawing.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="primaldual\\[plots\\]"):
+        ask.faceoff(str(tmp_path / "none.svm"), html=tmp_path / "page.html")

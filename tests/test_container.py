@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -97,10 +99,10 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(written, monkeypatch):
     before = written.read_bytes()
 
     def full(handle):
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=f"No space left on device: '{re.escape(str(written))}'"):
         container.write(written, {"new": True}, {})
     assert written.read_bytes() == before
     assert list(written.parent.iterdir()) == [written]

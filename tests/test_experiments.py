@@ -179,7 +179,8 @@ def row(primal, dual, *, ratio=0.5, arrived=(True, True), auto=1.0):
     """A row of the study in which the sides took so many seconds."""
     line = {
         "data": "toy", "n": 10, "d": 5, "loss": "logistic", "T_P/T_D": ratio, "T_D/nnz": 9.0,
-        "c_P T_P/(c_D T_D)": ratio, "advise": "primal", "practice": "dual", "auto": "dual_cd+newton",
+        "c_P T_P/(c_D T_D)": ratio, "advise": "primal", "practice": "dual",
+        "auto": "dual_cd+newton",
         "auto seconds": auto, "auto arrived": True,
     }  # fmt: skip
     for side, seconds, there in (("primal", primal, arrived[0]), ("dual", dual, arrived[1])):

@@ -241,6 +241,19 @@ def test_numbers_alone_become_a_plain_array(tmp_path: Path) -> None:
     assert read(write(tmp_path, "d.csv", "a,b,y\n1,2,3\n"), target=0).feature_names == ["b", "y"]
 
 
+def test_quotes_in_names_of_columns_are_single_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", '"a ""b"", c","say ""hi"""\n1,7\n2,8\n3,7\n')
+    table = read(path)
+    assert table.feature_names == ['a "b", c']
+    assert table.schema["target"] == 'say "hi"'
+    again = read(path, schema=table.schema)
+    assert same_bits(again.X, table.X) and same_bits(again.y, table.y)
+    words = read(write(tmp_path, "b.csv", '"a ""b""",y\nu,1\nv,2\n'))
+    numbers = write(tmp_path, "c.csv", '"a ""b""",y\n1,1\n2,2\n')
+    with pytest.warns(FileWarning):  # read as words, which the model does not know
+        read(numbers, schema=words.schema)
+
+
 def test_a_schema_is_replayed_whatever_the_order_of_the_columns(tmp_path: Path) -> None:
     schema = json.loads(json.dumps(read(write(tmp_path, "train.csv", TRAIN)).schema))
     path = write(tmp_path, "new.csv", "more,member,city,age\nx,false,Linz,7\nx,true,Graz,8\n")

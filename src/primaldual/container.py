@@ -97,8 +97,10 @@ def write(
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, target)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:  # name the file that was asked for
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
     _sync_folder(target.parent)
 

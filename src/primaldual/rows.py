@@ -13,8 +13,10 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import overload
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 from scipy import sparse
 
 from ._compile import kernel
@@ -27,6 +29,14 @@ from .losses import loss_derivative
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
+
+# Of a row that will be visited soon, so many entries are asked for; the processor sees the rest
+# coming by itself.
+FETCHED = 128
+
+
+def prefetch(array: Any, i: int) -> None:
+    """Ask the memory for entry i of a contiguous array: a hint, which changes no number."""
 
 
 class SparseRows(NamedTuple):
@@ -47,6 +57,24 @@ class SparseRows(NamedTuple):
         """Out += scale · row_i."""
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
+
+    def fetch(self, i: int, later: int) -> None:
+        """Ask the memory for row_i, line by line, and for where row ``later`` begins."""
+        prefetch(self.indptr, later)
+        first = self.indptr[i]
+        last = min(self.indptr[i + 1], first + FETCHED)
+        for k in range(first, last, 8):
+            prefetch(self.values, k)
+        for k in range(first, last, 16):
+            prefetch(self.indices, k)
+
+    def fetch_targets(self, i: int, vector: FloatArray) -> None:
+        """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
+        width = vector.size // vector.shape[0]
+        first = np.uint64(self.indptr[i])
+        last = min(np.uint64(self.indptr[i + 1]), first + np.uint64(FETCHED))
+        for k in range(first, last):
+            prefetch(vector, width * self.indices[k])
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
@@ -89,6 +117,15 @@ class DenseRows(NamedTuple):
         for j in range(np.uint64(self.values.shape[1])):
             out[j] += scale * np.float64(self.values[i, j])
 
+    def fetch(self, i: int, later: int) -> None:
+        """Ask the memory for row_i, line by line."""
+        width = self.values.shape[1]
+        for j in range(0, min(width, FETCHED), 8):
+            prefetch(self.values, i * width + j)
+
+    def fetch_targets(self, i: int, vector: FloatArray) -> None:
+        """Nothing: a dense row reads the vector from end to end."""
+
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
         total = 0.0
@@ -129,6 +166,16 @@ def row_add(self: Rows, i: int, scale: float, out: FloatArray) -> None:
 def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
     """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
     return self.slope(i, loss, z, y, c)
+
+
+def row_fetch(self: Rows, i: int, later: int) -> None:
+    """Ask the memory for row_i, which will be read soon, and for where row ``later`` begins."""
+    self.fetch(i, later)
+
+
+def fetch_targets(self: Rows, i: int, vector: FloatArray) -> None:
+    """Ask the memory for what row_i will look up in ``vector`` soon."""
+    self.fetch_targets(i, vector)
 
 
 def model_slope(self: Rows, i: int, model: FloatArray) -> tuple[float, float]:
@@ -179,6 +226,43 @@ def _model_add(self: Any, i: Any, scale: Any, model: Any) -> Any:
 def _row_add(self: Any, i: Any, scale: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.add
+
+
+@_for_kernels(row_fetch)
+def _row_fetch(self: Any, i: Any, later: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.fetch
+
+
+@_for_kernels(fetch_targets)
+def _fetch_targets(self: Any, i: Any, vector: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.fetch_targets
+
+
+@intrinsic
+def _prefetched(typing: Any, array: Any, i: Any) -> Any:
+    """The processor's own instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        # To be read, kept in all caches, data.
+        builder.call(hint, [place, *(ir.Constant(number, value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@_for_kernels(prefetch)
+def _prefetch(array: Any, i: Any) -> Any:
+    def ask(array, i):  # type: ignore[no-untyped-def]
+        _prefetched(array, i)
+
+    return ask
 
 
 @_for_kernels(row_slope)

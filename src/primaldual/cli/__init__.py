@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from types import FrameType
@@ -12,18 +13,28 @@ import typer
 import primaldual
 
 from . import ask, care, train, use
+from .options import Command, Group
 from .terminal import INTERRUPTED, Interrupted, guarded, say
 
 _CODES = (
     "Exit codes: 0 done · 1 a fault in primaldual itself · 2 wrong usage, or a file that cannot be "
-    "used · 3 done, but the gap is above --tol · 130 interrupted. --version prints the version."
+    "used · 3 done, but the gap is above --tol · 130 interrupted."
 )
+_MORE = "--version prints the version; --install-completion sets up completion in the shell."
+
+# Typer loads Pydantic to parse its options about completion, and Rich to print help: both take
+# longer than all the rest.
+_COMPLETION = ("--install-completion", "--show-completion")
+_completes = "_PRIMALDUAL_COMPLETE" in os.environ or any(word in sys.argv for word in _COMPLETION)
 
 app = typer.Typer(
+    cls=Group,
     help="Primal or dual? Train linear models on the cheaper side, with a certificate.",
-    epilog=_CODES,
+    epilog=f"{_CODES} {_MORE}",
     no_args_is_help=True,
-    add_completion=True,
+    add_completion=_completes,
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 100},
     pretty_exceptions_enable=False,
 )
 
@@ -45,7 +56,7 @@ for _command in (
     care.doctor,
     care.reproduce,
 ):
-    app.command(epilog=_CODES)(guarded(_command))
+    app.command(cls=Command, epilog=_CODES)(guarded(_command))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

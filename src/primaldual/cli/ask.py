@@ -21,6 +21,7 @@ from .options import (
     Lam,
     LossOption,
     MaxFeatures,
+    MaxLine,
     MaxPasses,
     MaxRatio,
     MaxTime,
@@ -31,7 +32,7 @@ from .options import (
     TaskOption,
     Tol,
 )
-from .terminal import Race, histogram, remark, say, say_json, short, table, working
+from .terminal import Race, histogram, in_options, remark, say, say_json, short, table, working
 
 if TYPE_CHECKING:
     from ..contest import FaceOff
@@ -53,10 +54,11 @@ def advise(
     impute: Impute = None,
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
+    max_line: MaxLine = None,
     as_json: Json = False,
 ) -> None:
     """Look at the data, and predict which side is cheaper and why."""
-    source = data.Reading(format, target, impute, max_features, max_ratio)
+    source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
     strength = data.Strength(C, lam, alpha)
     given = data.labelled(source.read(file), loss, task)
     with working("looking at the data"):
@@ -132,7 +134,7 @@ def advise(
 def faceoff(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="As for the other commands; without it, a demo."),
+        typer.Argument(metavar="FILE", help="As for the other commands; without it, a demo."),
     ] = None,
     methods: Annotated[
         str, typer.Option(help="Contenders, separated by commas, or 'all'.")
@@ -155,13 +157,19 @@ def faceoff(
     impute: Impute = None,
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
+    max_line: MaxLine = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to look at.")] = None,
     as_json: Json = False,
 ) -> None:
     """Predict the cheaper side, run the contenders, and say whether the prediction held."""
-    source = data.Reading(format, target, impute, max_features, max_ratio)
+    source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
     strength = data.Strength(C, lam, alpha)
     names = _names(methods)
+    if html is not None:
+        from ..report.drawing import require_plots
+
+        require_plots()
+        data.require_place(html, file)
     if file is None:
         problems = _embedded_problems()
     else:
@@ -211,7 +219,7 @@ def _conclude(outcome: FaceOff) -> None:
     verdict = _numbers(outcome)["verdict"]
     say(f"{verdict['headline']}.", bold=True)
     for sentence in verdict["sentences"]:
-        say(sentence)
+        say(in_options(sentence))
     say()
 
 

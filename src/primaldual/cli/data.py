@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -28,6 +31,20 @@ _ESTIMATORS = {
 }
 
 
+def require_place(output: Path, *others: str | Path | None) -> None:
+    """Notice a file that cannot or must not be written before the work, not after it."""
+    if output.is_dir():
+        raise ValueError(f"{output}: expected the name of a file to write, this is a folder.")
+    if not output.absolute().parent.is_dir():
+        raise ValueError(f"{output}: the folder {output.absolute().parent} does not exist.")
+    for other in others:
+        if other not in (None, "-") and os.path.realpath(output) == os.path.realpath(other):
+            raise ValueError(
+                f"{output}: is used for something else in this command; writing to it would "
+                "destroy that. Choose another name."
+            )
+
+
 @dataclass(frozen=True)
 class Reading:
     """The options about files."""
@@ -37,6 +54,7 @@ class Reading:
     impute: str | None = None
     max_features: int | None = None
     max_ratio: float | None = None
+    max_line: int | None = None
 
     def read(
         self, path: str, schema: dict[str, Any] | None = None, n_features: int | None = None
@@ -46,7 +64,9 @@ class Reading:
 
         usual = files.Limits()
         limits = files.Limits(
-            features=self.max_features or usual.features, ratio=self.max_ratio or usual.ratio
+            features=self.max_features or usual.features,
+            ratio=self.max_ratio or usual.ratio,
+            line=self.max_line or usual.line,
         )
         name = "standard input" if path == "-" else printable(path)
         with working(f"reading {name}") as tell:
@@ -55,16 +75,25 @@ class Reading:
                 of = "" if total is None else f" of {total / 1e6:.0f}"
                 tell(f"reading {name}: {done / 1e6:.0f}{of} MB")
 
-            return files.read(
-                path,
-                format=self.format,
-                target=self.target,
-                impute=self.impute,
-                schema=schema,
-                n_features=n_features,
-                limits=limits,
-                progress=progress,
-            )
+            try:
+                return files.read(
+                    path,
+                    format=self.format,
+                    target=self.target,
+                    impute=self.impute,
+                    schema=schema,
+                    n_features=n_features,
+                    limits=limits,
+                    progress=progress,
+                )
+            except files.FileError as error:
+                raise files.FileError(_in_options(str(error))) from None
+
+
+def _in_options(message: str) -> str:
+    """What a reader says, in the words of the command line."""
+    message = re.sub(r"Limits\((\w+)=…\)", r"--max-\1", message)
+    return re.sub(r"\b(or|and) impute\b", r"\1 use --impute", message)
 
 
 @dataclass(frozen=True)
@@ -152,6 +181,8 @@ def labelled(table: Table, loss: Loss | None, task: Task) -> Labelled:
             f"{table.source}: the file has no labels. Name their column with --target, or use a "
             "format that has them."
         )
+    if not table.X.shape[1]:
+        raise ValueError(f"{table.source}: the file has no features, only labels.")
     texts = y.dtype.kind not in "biuf"
     are_classes = texts or task is Task.classification
     if task is Task.auto and not texts:

@@ -6,6 +6,40 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class Group(TyperGroup):
+    """All commands. Its only option, --help, is parsed only where it can stand, at the beginning.
+
+    Typer loads Pydantic to parse any option, which takes longer than the help of a command.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the arguments into those of this group and those of the command."""
+        self.add_help_option = not args or args[0].startswith("-")
+        try:
+            return super().parse_args(ctx, args)
+        finally:
+            self.add_help_option = True
+
+
+class Command(TyperCommand):
+    """A command whose help shows its options under the headings they were given."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the options without a heading, and the others."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            kind = "Arguments" if param.param_type_name == "argument" else "Options"
+            heading = getattr(param, "rich_help_panel", None) or kind
+            if record is not None:
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
 class Loss(StrEnum):
@@ -124,6 +158,15 @@ MaxRatio = Annotated[
         "--max-ratio",
         help="Refuse archives whose content is more times larger; by default 250.",
         callback=_positive,
+        rich_help_panel=_DATA,
+    ),
+]
+MaxLine = Annotated[
+    int | None,
+    typer.Option(
+        "--max-line",
+        help="Refuse LIBSVM text with longer lines, in bytes; by default 268 million.",
+        min=1,
         rich_help_panel=_DATA,
     ),
 ]

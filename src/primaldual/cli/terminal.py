@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import sys
@@ -98,6 +99,12 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes:02} min".replace(",", " ")
+
+
+def in_options(reason: str) -> str:
+    """Why a solve stopped, in the words of the command line."""
+    reason = re.sub(r"\bmax_(iter|passes)\b", "--max-passes", reason)
+    return reason.replace("max_time", "--max-time").replace(" tol.", " --tol.")
 
 
 def guarded(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ from .options import (
     Lam,
     LossOption,
     MaxFeatures,
+    MaxLine,
     MaxRatio,
     MaxRounds,
     MaxTime,
@@ -43,6 +44,7 @@ from .terminal import (
     Stopper,
     duration,
     fail,
+    in_options,
     remark,
     say,
     say_json,
@@ -89,13 +91,16 @@ def fit(
     impute: Impute = None,
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
+    max_line: MaxLine = None,
     as_json: Json = False,
 ) -> None:
     """Train a model and write it to a file, with the certificate of how good it is."""
     from .._compile import seconds_compiling
 
-    _require_folder(output)
-    source = data.Reading(format, target, impute, max_features, max_ratio)
+    data.require_place(output, file, checkpoint)
+    if checkpoint is not None:
+        data.require_place(checkpoint, file)
+    source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
     strength = data.Strength(C, lam, alpha)
     given = data.labelled(source.read(file), loss, task)
     model = data.estimator(
@@ -140,7 +145,7 @@ def fit(
     else:
         _tell(model, given, seconds, tol)
         say(f"Model written to {output}")
-    if saved is not None and saved.unfinished:
+    if checkpoint is not None and saved.unfinished and checkpoint.exists():
         how = "" if stopper.stopped else " with a larger --max-time"
         remark(f"Give the same command again{how} to go on from {checkpoint}.")
     if stopper.stopped:
@@ -148,14 +153,6 @@ def fit(
         raise typer.Exit(INTERRUPTED)
     if model.dual_gap_ > tol:
         raise typer.Exit(NOT_REACHED)
-
-
-def _require_folder(output: Path) -> None:
-    """Notice a place that cannot be written before the work, not after it."""
-    if output.is_dir():
-        raise ValueError(f"{output}: expected the name of a file to write, this is a folder.")
-    if not output.absolute().parent.is_dir():
-        raise ValueError(f"{output}: the folder {output.absolute().parent} does not exist.")
 
 
 def _saving(checkpoint: Path | None, every: float) -> Any:
@@ -196,19 +193,13 @@ def _tell(model: Any, given: data.Labelled, seconds: float, tol: float) -> None:
         f"{type(model).__name__} on the {model.side_} side: {model.n_iter_} passes, "
         f"{duration(seconds)}, training {kind} {model.score(given.table.X, given.y):.4f}"
     )
-    say(_in_options(model.stop_reason_))
+    say(in_options(model.stop_reason_))
     relation = "≤" if model.dual_gap_ <= tol else ">"
     values = "the worst of its problems has "
     if model.history_["output"][-1] == 0:  # a single problem
         primal, dual = model.history_["primal"].min(), model.history_["dual"].max()
         values = f"objective {primal:.10g}, no model is below {dual:.10g}; "
     say(f"certificate: {values}relative gap {model.dual_gap_:.2e} {relation} {tol:g}", bold=True)
-
-
-def _in_options(reason: str) -> str:
-    """Why the fit stopped, in the words of the command line."""
-    reason = reason.replace("max_iter", "--max-passes").replace("max_time", "--max-time")
-    return reason.replace("tol.", "--tol.")
 
 
 def path(
@@ -237,6 +228,7 @@ def path(
     impute: Impute = None,
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
+    max_line: MaxLine = None,
     as_json: Json = False,
 ) -> None:
     """Solve for several λ, each from the one before: gap, side and score along the path."""
@@ -245,7 +237,7 @@ def path(
     from ..estimators import path as run
     from ..methods import METHODS
 
-    source = data.Reading(format, target, impute, max_features, max_ratio)
+    source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
     given = data.labelled(source.read(file), loss, task)
     trained = given.table
     values = np.logspace(3, -3, 7) / given.n if lams is None else _numbers(lams)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from . import data
-from .options import DataFile, Format, Json, MaxFeatures, MaxRatio, Target
+from .options import DataFile, Format, Json, MaxFeatures, MaxLine, MaxRatio, Target
 from .terminal import printable, remark, say, say_json, short, table, whole
 
 _TOP = 10
@@ -35,9 +35,12 @@ def predict(
     target: Target = None,
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
+    max_line: MaxLine = None,
 ) -> None:
     """Predict labels, one a line, for the examples of a file."""
-    source = data.Reading(format, target, None, max_features, max_ratio)
+    if output is not None:
+        data.require_place(output, model, file)
+    source = data.Reading(format, target, None, max_features, max_ratio, max_line)
     fitted, given = _loaded(model, file, source)
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(
@@ -66,10 +69,11 @@ def score(
     target: Target = None,
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
+    max_line: MaxLine = None,
     as_json: Json = False,
 ) -> None:
     """Compare a model's predictions with the labels of a file."""
-    source = data.Reading(format, target, None, max_features, max_ratio)
+    source = data.Reading(format, target, None, max_features, max_ratio, max_line)
     fitted, given = _loaded(model, file, source)
     if given.y is None:
         raise ValueError(

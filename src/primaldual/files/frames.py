@@ -71,10 +71,12 @@ def read_csv(source: Source, words: list[str]) -> polars.DataFrame:
         del content[: len(UTF8_MARK)]
 
     def parse() -> Any:
-        names = pl.read_csv(io.BytesIO(content), n_rows=0, **options).columns
-        overrides = {name: pl.String for name in words if name in names}
+        # Polars leaves the doubled quotes of a quoted name as they are.
+        raw = pl.read_csv(io.BytesIO(content), n_rows=0, **options).columns
+        names = {name: name.replace('""', '"') for name in raw}
+        overrides = {name: pl.String for name in raw if names[name] in words}
         options.update(infer_schema_length=None, schema_overrides=overrides)
-        return pl.read_csv(io.BytesIO(content), **options)
+        return pl.read_csv(io.BytesIO(content), **options).rename(names)
 
     return _parsed(source, parse)
 

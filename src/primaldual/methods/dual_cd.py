@@ -13,9 +13,9 @@ from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
 from ..losses import loss_quick_step, loss_slopes, near_gap
 from ..problem import Problem
-from ..rows import row_add, row_dot
+from ..rows import fetch_targets, prefetch, row_add, row_dot, row_fetch
 from ..samplings import Draws, Sampling
-from .base import CHUNK, first_alpha, into_plane, shuffle
+from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, first_alpha, into_plane, shuffle
 
 # Up to so many nonzeros several epochs are made in one call; an example counts as that many more.
 SMALL = 60_000
@@ -226,7 +226,17 @@ def _put_behind(order, quiet):  # type: ignore[no-untyped-def]
 def _visit(order, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
     """One exact step for every example in ``order``; the sum of their gaps before the steps."""
     gap = 0.0
-    for j in order:
+    # The order is random: without a hint every row would be waited for.
+    last = order.size - 2 * AHEAD if examples.values.size > CACHED else 0
+    large = w.size > CACHED_VECTOR
+    for k in range(order.size):
+        if k < last:
+            later = order[k + 2 * AHEAD]
+            _fetch_numbers(later, quiet, y, c, norms, alpha)
+            row_fetch(examples, order[k + AHEAD], later)
+            if large:
+                fetch_targets(examples, order[k + 1], w)
+        j = order[k]
         if c[j] == 0.0:
             quiet[j] += 1
             continue
@@ -245,3 +255,13 @@ def _visit(order, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shi
             bias[1] += delta
             row_add(examples, j, delta / lam_n, w)
     return gap
+
+
+@kernel
+def _fetch_numbers(j, quiet, y, c, norms, alpha):  # type: ignore[no-untyped-def]
+    """Ask the memory for all that is known of an example but its row."""
+    prefetch(quiet, j)
+    prefetch(y, j)
+    prefetch(c, j)
+    prefetch(norms, j)
+    prefetch(alpha, j)

@@ -13,9 +13,9 @@ from .._types import FloatArray, Side
 from ..complexity import Complexity, importance_complexity
 from ..losses import loss_slopes
 from ..problem import Problem
-from ..rows import model_add, model_slope, row_add
+from ..rows import fetch_targets, model_add, model_slope, prefetch, row_add, row_fetch
 from ..samplings import Draws, Sampling
-from .base import CHUNK, shuffle
+from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, shuffle
 from .newton import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made.
@@ -174,7 +174,18 @@ def _round(seed, order, features, loss, y, c, lam_n, fit_intercept, w, b, z):  #
 @kernel
 def _epoch(order, features, model, lam_n, w, delta):  # type: ignore[no-untyped-def]
     squares = 0.0
-    for i in order:
+    # The order is random: without a hint every row would be waited for.
+    last = order.size - 2 * AHEAD if features.values.size > CACHED else 0
+    large = model.size > CACHED_VECTOR
+    for k in range(order.size):
+        if k < last:
+            later = order[k + 2 * AHEAD]
+            prefetch(w, later)
+            prefetch(delta, later)
+            row_fetch(features, order[k + AHEAD], later)
+            if large:
+                fetch_targets(features, order[k + 1], model)
+        i = order[k]
         slope, curvature = model_slope(features, i, model)
         slope += lam_n * (w[i] + delta[i])
         squares += slope * slope
