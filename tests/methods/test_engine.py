@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from primaldual import Problem, datasets, solve
-from primaldual.methods.auto import descent_choice, epochs_left
+from primaldual.methods.auto import epochs_left
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.gram_newton_cg import GramNewtonCG
 from primaldual.methods.newton import Newton, cholesky_solver, is_small
@@ -97,29 +97,6 @@ def test_newton_stops_at_the_accuracy_it_is_told():
     rough, fine = Newton(1e-2), Newton(1e-12)
     work = [method.advance(method.start(problem)) for method in (rough, fine)]
     assert work[0] < work[1]
-
-
-@pytest.mark.parametrize(
-    ("matrix", "name"),
-    [
-        (datasets.worst_case(60, 60, "dual"), "primal_cd"),
-        (datasets.random_matrix(60, 60, seed=0), "dual_cd"),  # dense: the bounds are equal
-        (datasets.random_matrix(400, 40, 0.1, seed=0), "dual_cd"),
-        (datasets.random_matrix(40, 400, 0.1, seed=0), "primal_cd"),
-    ],
-)
-def test_descent_starts_on_the_side_that_shape_and_bounds_name(matrix, name):
-    problem = Problem(matrix, datasets.labels(matrix, seed=1), loss="squared", lam=1e-5)
-    assert descent_choice(problem)[0] == name
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_gap_that_only_looks_small_is_noticed(seed):
-    # Features that are nearly alike: along an epoch each slope is small, all together they are not.
-    X = datasets.extremal_binary(1000, 1000, 30_000, "primal_worst", 0, signs=True)
-    problem = Problem(X, datasets.labels(X, seed=1), loss="squared", lam=1e-3, fit_intercept=True)
-    result = solve(problem, tol=1e-6, seed=seed, callback=lambda progress: None)
-    assert result.converged
 
 
 def test_epochs_left_by_a_steady_fall():

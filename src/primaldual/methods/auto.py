@@ -28,8 +28,7 @@ VISIT_DENSE = 1.2
 VISIT_STREAMED = 1.2  # a nonzero in a product with the whole matrix
 EXAMPLE = 100.0  # the scalar work for one example: exponentials, the one-dimensional problem
 SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
-FLOP = 0.05  # a multiply-add in BLAS
-UNSCALED = 0.8  # of that for X Xᵀ, which is made of the data as they are, without weights
+FLOP = 0.08  # a multiply-add in BLAS
 STEP = 60_000.0  # the fixed price of a Newton step
 PRODUCT = 20_000.0  # the fixed price of two products with the data
 
@@ -57,12 +56,10 @@ NOT_QUADRATIC = 5.0
 # most nanoseconds that one may be predicted to take.
 STUCK_ROUNDS = 6
 MOST_RESCUE = 30e9
-# Epochs before the observed contraction is trusted. A prediction from so few is often twice too
-# long; the more have been seen, the better it is.
+# Epochs before the observed contraction is trusted, and how far: a prediction this many times
+# too long is common.
 TRIAL_EPOCHS = 4
-# A gap seen along an epoch can be too small by far where features are nearly alike. If it has been
-# small enough in so many rounds and the certificate still is not, another method is needed.
-DOUBT = 4
+TRUST = 2.0
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
 # The mean curvature is hardly ever smaller than β times the square of this.
@@ -165,27 +162,20 @@ class Auto:
         p = state.problem
         if state.name not in ("dual_cd", "primal_cd"):
             return self._fallback(state)
-        target = self.tol * p.primal_at_zero
-        if len(state.gaps) > DOUBT and max(state.gaps[-DOUBT:]) <= target:
-            prices = rescues(p, p.beta)
-            best = min(prices, key=lambda name: prices[name])
-            return best, f"{state.name} takes its gap for smaller than it is"
         if len(state.gaps) < state.next_watch:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
-        left = epochs_left(state.gaps, target)
-        left /= 1 + TRIAL_EPOCHS / len(state.gaps)
-        ahead = left * epoch_cost(p, state.name) * state.share
+        left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
+        ahead = left * epoch_cost(p, state.name) * state.share / TRUST
         if not state.prices:
             state.prices = rescues(p, p.beta)
         if state.name == "dual_cd":
-            state.prices["gram_newton_cg"] = cg_price(p, left)
+            state.prices["gram_newton_cg"] = cg_price(p, left / TRUST)
         else:
-            observed = cg_price(p, INNER_EPOCHS * left)
+            observed = cg_price(p, INNER_EPOCHS * left / TRUST)
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
         other = "primal_cd" if state.name == "dual_cd" else "dual_cd"
-        alike = p.n == p.d and not p.matrix.is_sparse  # neither side has more to offer
-        if other not in state.tried and (p.n >= p.d) == (other == "primal_cd") and not alike:
+        if other not in state.tried and (p.n >= p.d) == (other == "primal_cd"):
             state.prices[other] = ASSUMED_ROUNDS[other] * epoch_cost(p, other)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
         if ahead <= min(min(state.prices.values()), SMALLEST_SHARE * state.prices["newton_cg"]):
@@ -251,8 +241,6 @@ def descent_choice(problem: Problem) -> tuple[str, str]:
     if problem.n < problem.d:
         return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
     bound = dual_bound(problem)
-    if problem.n == problem.d and not problem.matrix.is_sparse:
-        return "dual_cd", "n = d, dense: equal bounds, and a Gram matrix is made only once"
     if bound > MANY_PASSES:
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
     return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
@@ -290,7 +278,7 @@ def direct_prices(problem: Problem) -> dict[str, float]:
     newton = hessian_work(problem) * operation + FLOP * d**3 / 3 + EXAMPLE * n + STEP
     if is_small(problem):
         newton = hessian_work(problem) * SCATTERED + d**3 / 3 + EXAMPLE * n
-    gram = UNSCALED * n * problem.matrix.nnz / 2 * operation
+    gram = n * problem.matrix.nnz / 2 * operation
     if problem.matrix.is_sparse:
         gram = float(problem.features.counts.astype(np.float64) @ problem.features.counts) / 2
         gram = gram * SCATTERED + 10 * problem.matrix.nnz
