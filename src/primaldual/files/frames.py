@@ -214,8 +214,9 @@ def _require_words(source: Source, column: polars.Series) -> None:
     pl = _polars()
     numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
     known = len(column) - column.null_count()
-    if numbers.len() - numbers.null_count() > MOSTLY_NUMBERS * known:
-        row = int((numbers.is_null() & column.is_not_null()).arg_max() or 0)
+    odd = numbers.is_null() & column.is_not_null()
+    if odd.any() and numbers.len() - numbers.null_count() > MOSTLY_NUMBERS * known:
+        row = int(odd.arg_max() or 0)
         raise source.error(
             f"column {column.name!r}, row {row + 1}: {shown(column[row])} is not a number, but "
             "most of the column is. Correct it, or leave it empty and impute."
