@@ -331,6 +331,19 @@ def test_too_many_categories_are_refused(tmp_path: Path) -> None:
         read(write(tmp_path, "d.csv", "id,y\n" + rows), limits=Limits(features=20))
 
 
+@pytest.mark.parametrize("first", [" 4", ""])
+def test_blanks_around_numbers_do_not_make_words_of_them(first: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "d.csv", f"a,b,y\n{first},5, 1\n 2, 6 , 0\n 3,7, 1\n")
+    table = read(path, impute="zero")
+    assert table.feature_names == ["a", "b"]
+    np.testing.assert_array_equal(_dense(table.X), [[float(first or 0), 5], [2, 6], [3, 7]])
+    np.testing.assert_array_equal(table.y, [1, 0, 1])
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
 def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
     frame = polars.read_csv(io.StringIO(TRAIN))
     frame = frame.with_columns(

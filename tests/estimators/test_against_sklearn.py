@@ -114,8 +114,7 @@ def test_ridge_on_real_data(name, side):
     dense = X.toarray()
     theirs = linear_model.Ridge(alpha=0.7, solver="svd").fit(dense, y, s)
     for kind in ("dense", "csc"):
-        # Rounding stops the gap at about 1e-15 on the widest of these.
-        ours = Ridge(alpha=0.7, tol=4e-15, side=side, max_iter=10_000).fit(stored(X, kind), y, s)
+        ours = Ridge(alpha=0.7, tol=TOL, side=side, max_iter=10_000).fit(stored(X, kind), y, s)
         agree(ours, theirs)
 
 

@@ -76,9 +76,20 @@ def read_csv(source: Source, words: list[str]) -> polars.DataFrame:
         names = {name: name.replace('""', '"') for name in raw}
         overrides = {name: pl.String for name in raw if names[name] in words}
         options.update(infer_schema_length=None, schema_overrides=overrides)
-        return pl.read_csv(io.BytesIO(content), **options).rename(names)
+        frame = pl.read_csv(io.BytesIO(content), **options).rename(names)
+        return frame.with_columns(_unpadded(column) for column in frame if column.name not in words)
 
     return _parsed(source, parse)
+
+
+def _unpadded(column: polars.Series) -> polars.Series:
+    """A column of numbers with blanks around them as numbers; any other as it is."""
+    pl = _polars()
+    if column.dtype != pl.String:
+        return column
+    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    missing = column.null_count()
+    return numbers if numbers.null_count() == missing < len(column) else column
 
 
 # Damaged files can make polars end the process, so a process of its own unpacks them.
