@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from scipy import sparse
 
-from ._compile import kernel
+from ._compile import kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_derivative
 
@@ -298,7 +298,7 @@ class Matrix:
                 self._major = DenseRows(self._major.values.reshape(length, -1))
                 self.nnz = self._major.values.size
         else:
-            self._major, self._by = _checked_dense(X)
+            self._major, self._by, self.nnz = _checked_dense(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
 
     @property
@@ -326,7 +326,7 @@ class Matrix:
         """‖X‖₀, the number of entries different from zero."""
         if isinstance(self._major, SparseRows):
             return len(self._major.values)
-        return int(self._dense_counts[0].sum())
+        return _finite_nonzeros(self._major.values)
 
     def counts(self, by: str) -> IntArray:
         """‖row‖₀ of every example or feature."""
@@ -339,14 +339,19 @@ class Matrix:
         rows, along = self._major, by == self._by
         if isinstance(rows, SparseRows) and column_weights is None and not along:
             return self._across[1].copy()
-        length, width = self.shape if by == "example" else self.shape[::-1]
+        length = self.shape[0] if by == "example" else self.shape[1]
         # One number stands for equal weights: no vector to make, nothing to look up.
         weights = np.ones(1) if column_weights is None else column_weights
         out = np.zeros(length)
         if isinstance(rows, SparseRows):
             (_sparse_squares_along if along else _sparse_squares_across)(rows, weights, out)
         else:
-            _dense_squares(rows.values, np.broadcast_to(weights, width), along, out)
+            for block in _blocks(rows.values, 1 << 24):
+                if along:
+                    _dense_squares_along(rows.values[block], weights, out[block])
+                else:
+                    part = weights if column_weights is None else weights[block]
+                    _dense_squares_across(rows.values[block], part, out)
         return out
 
     @cached_property
@@ -362,10 +367,8 @@ class Matrix:
         values = self._major.values
         along = np.zeros(values.shape[0], dtype=np.int64)
         across = np.zeros(values.shape[1], dtype=np.int64)
-        for block in _blocks(values):
-            nonzero = values[block] != 0
-            along[block] = nonzero.sum(axis=1)
-            across += nonzero.sum(axis=0)
+        for block in _blocks(values, 1 << 24):
+            _count_nonzeros(values[block], along[block], across)
         return along, across
 
     def times(self, w: FloatArray) -> FloatArray:
@@ -501,14 +504,39 @@ def _scatter(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
             row_add(rows, i, vector[i], out)
 
 
-def _dense_squares(values: Any, weights: FloatArray, along: bool, out: FloatArray) -> None:
-    for block in _blocks(values):
-        part = values[block].astype(np.float64)
-        part *= part
-        if along:
-            out[block] = part @ weights
+@kernel
+def _count_nonzeros(values, along, across):  # type: ignore[no-untyped-def]
+    for i in range(values.shape[0]):
+        total = 0
+        for j in range(np.uint64(values.shape[1])):
+            nonzero = np.int64(values[i, j] != 0.0)
+            total += nonzero
+            across[j] += nonzero
+        along[i] = total
+
+
+@reordered_kernel
+def _dense_squares_along(values, weights, out):  # type: ignore[no-untyped-def]
+    equal = weights.size == 1
+    for i in range(values.shape[0]):
+        total = 0.0
+        if equal:
+            for j in range(np.uint64(values.shape[1])):
+                total += np.float64(values[i, j]) * np.float64(values[i, j])
+            out[i] = weights[0] * total
         else:
-            out += weights[block] @ part
+            for j in range(np.uint64(values.shape[1])):
+                total += weights[j] * np.float64(values[i, j]) * np.float64(values[i, j])
+            out[i] = total
+
+
+@kernel
+def _dense_squares_across(values, weights, out):  # type: ignore[no-untyped-def]
+    equal = weights.size == 1
+    for i in range(values.shape[0]):
+        c = weights[0] if equal else weights[i]
+        for j in range(np.uint64(values.shape[1])):
+            out[j] += c * np.float64(values[i, j]) * np.float64(values[i, j])
 
 
 @kernel
@@ -643,7 +671,8 @@ def real_values(array: Any, name: str) -> Any:
     return array.astype(np.float64, copy=False)
 
 
-def _checked_dense(X: Any) -> tuple[DenseRows, str]:
+def _checked_dense(X: Any) -> tuple[DenseRows, str, int]:
+    """The rows, whether they are examples or features, and the number of nonzeros."""
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -667,9 +696,10 @@ def _checked_dense(X: Any) -> tuple[DenseRows, str]:
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         array, by = array.T, "feature"
     array = _plain(array)
-    for block in _blocks(array):
-        _require_finite(array[block])
-    return DenseRows(_frozen(array)), by
+    nonzeros = _finite_nonzeros(array)
+    if nonzeros < 0:
+        raise _not_finite(array)
+    return DenseRows(_frozen(array)), by, nonzeros
 
 
 def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
@@ -703,7 +733,8 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
         rows = _sparse_rows(copy.indptr, copy.indices, copy.data)
     stored = int(rows.indptr[-1])
     rows = SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
-    _require_finite(rows.values)
+    if _finite_nonzeros(rows.values) < 0:
+        raise _not_finite(rows.values)
     return rows, by
 
 
@@ -743,16 +774,37 @@ def _require_entries(shape: tuple[int, ...]) -> None:
         )
 
 
-def _require_finite(values: Any) -> None:
-    """Raise if a value is NaN or infinite."""
-    with np.errstate(all="ignore"):
-        # NaN and inf survive addition: a finite sum needs no second look.
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
+def _finite_nonzeros(values: Any) -> int:
+    """How many of the values are not zero; -1 if one of them is NaN or infinite."""
+    flat, bits = values.reshape(-1), np.dtype(f"u{values.dtype.itemsize}")
+    sign, exponent = (1 << 63, 0x7FF << 52) if bits.itemsize == 8 else (1 << 31, 0xFF << 23)
+    total = 0
+    for first in range(0, flat.size, 1 << 26):  # in pieces, so that Ctrl-C is heard
+        part = flat[first : first + (1 << 26)].view(bits)
+        found = _nonzero_bits(part, bits.type(sign - 1), bits.type(exponent))
+        if found < 0:
+            return -1
+        total += int(found)
+    return total
+
+
+@kernel
+def _nonzero_bits(bits, size, exponent):  # type: ignore[no-untyped-def]
+    """Count entries other than ±0 by their bits, which runs in vector registers.
+
+    -1 if an exponent has all its bits set, which means NaN or infinity.
+    """
+    nonzeros, bad = 0, 0
+    for k in range(bits.size):
+        nonzeros += (bits[k] & size) != 0
+        bad |= (bits[k] & exponent) == exponent
+    return -1 if bad else nonzeros
+
+
+def _not_finite(values: Any) -> ValueError:
     bad = ~np.isfinite(values)
-    if bad.any():
-        what = "NaN" if np.isnan(values).any() else "infinite values"
-        raise ValueError(
-            f"X must be finite, got {what} in {int(bad.sum())} entries. "
-            "Drop or impute them first (for example with sklearn.impute.SimpleImputer)."
-        )
+    what = "NaN" if np.isnan(values).any() else "infinite values"
+    return ValueError(
+        f"X must be finite, got {what} in {int(bad.sum())} entries. "
+        "Drop or impute them first (for example with sklearn.impute.SimpleImputer)."
+    )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,10 +97,10 @@ def solve(
     name, runner = _as_method(method, tol)
     chosen = require_usable(problem, name, runner, sampling)
     w, alpha = _start_point(problem, start)
-    rng = np.random.default_rng(seed)
     checkpoint = checkpoints.current()
     if checkpoint is None:
-        return _solved(run, name, runner, chosen, rng, w, alpha, None)
+        return _solved(run, name, runner, chosen, _generator(seed), w, alpha, None)
+    rng = np.random.default_rng(seed)
     with checkpoint.entry(
         problem, name, runner, chosen, rng, seed is not None, (w, alpha),
         tol=float(tol), max_passes=float(max_passes), callback=callback is not None,
@@ -177,6 +178,27 @@ def _drive(
         run.status = Status.INTERRUPTED
     if entry is not None and run.status is Status.MAX_TIME:
         entry.save(_snapshot(run, ahead))  # with more time it can go on
+
+
+def _generator(seed: Any) -> Any:
+    """NumPy's generator for the seed; made on first use where that cannot fail."""
+    simple = seed is None or (type(seed) is int and seed >= 0)
+    return _Deferred(seed) if simple else np.random.default_rng(seed)
+
+
+class _Deferred:
+    """A generator that is made when it is needed: some problems are solved in less time."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.seed = seed
+
+    @cached_property
+    def made(self) -> np.random.Generator:
+        """The generator itself."""
+        return np.random.default_rng(self.seed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made, name)
 
 
 class _Drawn:

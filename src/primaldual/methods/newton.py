@@ -117,7 +117,7 @@ class Newton:
         """The state at ``w``, at w(α), or at zero."""
         w, intercept, z = starting_point(problem, w, alpha)
         samples: list[IntArray] = []
-        if not w.any():
+        if not is_small(problem) and not w.any():
             samples = _samples(problem, np.random.default_rng(0) if rng is None else rng)
         return State(problem, samples, w, intercept, z)
 
