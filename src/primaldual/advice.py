@@ -12,8 +12,9 @@ import numpy as np
 from ._types import Side
 from .complexity import Complexity, complexity, structure_cost
 from .methods import METHODS
-from .methods.auto import MANY_PASSES, descent_choice, dual_bound, first_choice
+from .methods.auto import MANY_PASSES, descent_choice, first_choice
 from .methods.base import coordinates, default_sampling
+from .methods.prices import dual_bound
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
 

@@ -47,11 +47,19 @@ class SparseRows(NamedTuple):
     values: FloatArray
 
     def dot(self, i: int, vector: FloatArray) -> float:
-        """⟨row_i, vector⟩."""
-        total = 0.0
-        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            total += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
-        return total
+        """⟨row_i, vector⟩, as four sums: one would wait for each addition before the next."""
+        first, last = np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])
+        whole = first + (last - first) // np.uint64(4) * np.uint64(4)
+        one, two, three, four = 0.0, 0.0, 0.0, 0.0
+        for k in range(first, whole, np.uint64(4)):
+            j, m, q = k + np.uint64(1), k + np.uint64(2), k + np.uint64(3)
+            one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
+            two += np.float64(self.values[j]) * vector[np.uint64(self.indices[j])]
+            three += np.float64(self.values[m]) * vector[np.uint64(self.indices[m])]
+            four += np.float64(self.values[q]) * vector[np.uint64(self.indices[q])]
+        for k in range(whole, last):
+            one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
+        return (one + two) + (three + four)
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i."""
@@ -539,16 +547,21 @@ def _dense_squares_across(values, weights, out):  # type: ignore[no-untyped-def]
             out[j] += c * np.float64(values[i, j]) * np.float64(values[i, j])
 
 
-@kernel
+@reordered_kernel
 def _sparse_squares_along(rows, weights, out):  # type: ignore[no-untyped-def]
     equal = weights.size == 1
     for i in range(out.size):
         total = 0.0
-        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            x = np.float64(rows.values[k])
-            c = weights[0] if equal else weights[np.uint64(rows.indices[k])]
-            total += c * x * x
-        out[i] = total
+        low, high = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
+        if equal:
+            for k in range(low, high):
+                total += np.float64(rows.values[k]) * np.float64(rows.values[k])
+            out[i] = weights[0] * total
+        else:
+            for k in range(low, high):
+                x = np.float64(rows.values[k])
+                total += weights[np.uint64(rows.indices[k])] * x * x
+            out[i] = total
 
 
 @kernel
@@ -725,17 +738,24 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
     verdict = _inspect(rows, length, width)
     if verdict == _BROKEN:
         raise ValueError(_BROKEN_MATRIX)
-    if verdict == _NOT_CANONICAL:
+    rows = _used(rows)
+    nonzeros = _finite_nonzeros(rows.values)
+    if nonzeros >= 0 and (verdict == _NOT_CANONICAL or nonzeros < len(rows.values)):
         kind = sparse.csr_array if by == "example" else sparse.csc_array
         copy = kind((data, indices, indptr), shape=X.shape, copy=True)
         copy.sum_duplicates()
         copy.eliminate_zeros()
-        rows = _sparse_rows(copy.indptr, copy.indices, copy.data)
-    stored = int(rows.indptr[-1])
-    rows = SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
-    if _finite_nonzeros(rows.values) < 0:
+        rows = _used(_sparse_rows(copy.indptr, copy.indices, copy.data))
+        nonzeros = _finite_nonzeros(rows.values)  # a sum may have overflowed
+    if nonzeros < 0:
         raise _not_finite(rows.values)
     return rows, by
+
+
+def _used(rows: SparseRows) -> SparseRows:
+    """The rows without what may be stored behind the last one."""
+    stored = int(rows.indptr[-1])
+    return SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
 
 
 _BROKEN_MATRIX = (
@@ -747,24 +767,33 @@ _CANONICAL, _NOT_CANONICAL, _BROKEN = 0, 1, 2
 
 @kernel
 def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
-    """Check the structure in one pass: valid at all, sorted, no duplicates, no stored zeros."""
-    if rows.indptr.size != length + 1 or rows.indptr[0] != 0:
+    """Check the structure: valid at all, sorted, no duplicates.
+
+    Plain loops over whole arrays, one thing at a time: they run in vector registers.
+    """
+    indptr, indices = rows.indptr, rows.indices
+    if indptr.size != length + 1 or indptr[0] != 0 or indptr[length] > indices.size:
         return _BROKEN
-    if rows.indptr[length] > rows.indices.size:
-        return _BROKEN
-    verdict = _CANONICAL
     for i in range(length):
-        if rows.indptr[i + 1] < rows.indptr[i] or rows.indptr[i + 1] > rows.indices.size:
+        if indptr[i + 1] < indptr[i]:
             return _BROKEN
-        before = -1
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = np.int64(rows.indices[k])
-            if j < 0 or j >= width:
-                return _BROKEN
-            if j <= before or rows.values[k] == 0.0:
-                verdict = _NOT_CANONICAL
-            before = j
-    return verdict
+    stored = indptr[length]
+    if stored == 0:
+        return _CANONICAL
+    before, after = indices[: stored - 1], indices[1:stored]
+    low, high = np.int64(indices[0]), np.int64(indices[0])
+    not_rising = 0
+    for k in range(after.size):
+        low, high = min(low, np.int64(after[k])), max(high, np.int64(after[k]))
+        not_rising += after[k] <= before[k]
+    if low < 0 or high >= width:
+        return _BROKEN
+    # Where a row begins, the column may well be smaller than the last one of the row before.
+    for i in range(1, length):
+        first = indptr[i]
+        if 0 < first < indptr[i + 1]:
+            not_rising -= indices[first] <= indices[first - 1]
+    return _NOT_CANONICAL if not_rising else _CANONICAL
 
 
 def _require_entries(shape: tuple[int, ...]) -> None:

@@ -159,6 +159,11 @@ def is_small(problem: Problem) -> bool:
     return not problem.matrix.is_sparse and problem.n * problem.d**2 <= SMALL
 
 
+def starts_on_samples(problem: Problem) -> bool:
+    """Whether there are so many examples that the first steps are made on a part of them."""
+    return _first_size(problem) * SAMPLE_GROWTH <= 2 * problem.n and not is_small(problem)
+
+
 def hessian_work(problem: Problem) -> float:
     """The multiply-adds of XᵀDiag(h)X."""
     if problem.matrix.is_sparse:
@@ -189,7 +194,7 @@ def starting_point(
 def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
     """Growing random samples, where there are many more examples than features."""
     sizes = []
-    size = SAMPLE_PER_FEATURE * max(problem.d, 8)
+    size = _first_size(problem)
     while size * SAMPLE_GROWTH <= 2 * problem.n:
         sizes.append(size)
         size *= SAMPLE_GROWTH
@@ -197,6 +202,11 @@ def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
         return []
     order = rng.choice(problem.n, size=sizes[-1], replace=False, shuffle=True)
     return [np.sort(order[:size]) for size in sizes]
+
+
+def _first_size(problem: Problem) -> int:
+    """The size of the smallest sample."""
+    return SAMPLE_PER_FEATURE * max(problem.d, 8)
 
 
 def _step(state: State) -> float:
