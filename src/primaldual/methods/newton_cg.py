@@ -10,11 +10,10 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..rows import Matrix
 from ..samplings import Draws, Sampling
-from .newton import line_search, linearised_dual, slopes, starting_point
+from .newton import line_search, linearised_dual, near_gaps, slopes, starting_point
 
 # Conjugate-gradient steps in one Newton step, at most.
 MOST_STEPS = 1000
@@ -106,16 +105,17 @@ class NewtonCG:
             p, second, gradient, slope_b, state.forcing, enough
         )
         slope = float(gradient @ delta) + slope_b * delta_b
+        after = np.empty(p.n), np.empty(p.n)
         s = line_search(
             p.loss, state.z, change, p.y, p.sample_weight, slope,
-            lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
+            lam_n * float(state.w @ delta), lam_n * float(delta @ delta), *after,
         )  # fmt: skip
         state.w = state.w + s * delta
         state.intercept += s * delta_b
         state.z = state.z + s * change
         state.alpha = np.empty(p.n)
         linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
-        gaps = float(sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight))
+        gaps = near_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight, *after)
         state.forcing = next_forcing(state.forcing, gaps / p.n, state.gap)
         state.gap = gaps / p.n
         return visits + 2.0 * p.matrix.nnz

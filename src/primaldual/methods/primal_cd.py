@@ -118,7 +118,7 @@ class PrimalCD:
         slope = float(first @ change) + lam_n * float(state.w @ delta)
         s = line_search(
             p.loss, state.z, change, p.y, p.sample_weight, slope,
-            lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
+            lam_n * float(state.w @ delta), lam_n * float(delta @ delta), first, second,
         )  # fmt: skip
         state.w = state.w + s * delta
         state.intercept += s * delta_b[0]
@@ -149,7 +149,7 @@ def _expect(state: State, seen: float) -> None:
 def _round(seed, order, features, loss, y, c, lam_n, fit_intercept, w, b, z):  # type: ignore[no-untyped-def]
     """A whole round of a problem so small that Ctrl-C can wait for it, as ``advance`` does it."""
     n, d = z.size, w.size
-    model, first = np.empty((n, 2)), np.empty(n)
+    model, first, second = np.empty((n, 2)), np.empty(n), np.empty(n)
     for j in range(n):
         slope, curvature = loss_slopes(loss, z[j], y[j])
         first[j] = c[j] * slope
@@ -170,7 +170,7 @@ def _round(seed, order, features, loss, y, c, lam_n, fit_intercept, w, b, z):  #
     at_zero = along
     for j in range(n):
         at_zero += first[j] * change[j]
-    s = line_search(loss, z, change, y, c, at_zero, along, square)
+    s = line_search(loss, z, change, y, c, at_zero, along, square, first, second)
     for i in range(d):
         w[i] += s * delta[i]
     for j in range(n):
