@@ -12,7 +12,7 @@ import numpy as np
 from ._types import Side
 from .complexity import Complexity, complexity, structure_cost
 from .methods import METHODS
-from .methods.auto import MANY_PASSES, descent_choice, first_choice
+from .methods.auto import descent_choice, first_choice
 from .methods.base import coordinates, default_sampling
 from .methods.prices import dual_bound
 from .problem import Coordinates, Problem
@@ -47,6 +47,7 @@ class Practice:
 
 # How sure the choice of coordinate descent's side is, by the shape and by T_D in passes; counted
 # on 216 problems (docs/choose.md).
+_MANY_PASSES = 8.0
 _CONFIDENCE = {"wide": 0.97, "few passes": 0.96, "near the line": 0.83, "many passes": 0.92}
 
 
@@ -162,10 +163,10 @@ def _practice(problem: Problem) -> Practice:
     bound = dual_bound(problem)
     if problem.n < problem.d:
         kind = "wide"
-    elif bound < MANY_PASSES / 3:
+    elif bound < _MANY_PASSES / 3:
         kind = "few passes"
     else:
-        kind = "near the line" if bound < 3 * MANY_PASSES else "many passes"
+        kind = "near the line" if bound < 3 * _MANY_PASSES else "many passes"
     evidence = [why]
     if first != name:
         evidence.append(f"solve starts with {first} ({reason})")

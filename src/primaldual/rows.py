@@ -30,6 +30,9 @@ from .losses import loss_derivative
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
 
+# Examples whose angles are looked at.
+SAMPLE = 8
+
 # Of a row that will be visited soon, so many entries are asked for; the processor sees the rest
 # coming by itself.
 FETCHED = 128
@@ -411,6 +414,17 @@ class Matrix:
         values = np.empty(indptr[-1], dtype=rows.values.dtype)
         _copy_rows(rows, examples, indices, values)
         return _matrix(_sparse_rows(indptr, indices, values), "example", shape)
+
+    def squared_cosine(self) -> float:
+        """The mean squared cosine of the angle between two examples of dense data, by a sample."""
+        values = self._major.values if self._by == "example" else self._major.values.T
+        some = values[:: -(-len(values) // SAMPLE)].astype(np.float64, copy=False)
+        gram = some @ some.T
+        squares = gram.diagonal().copy()
+        if len(some) < 2 or not 1e-150 < squares.min() <= squares.max() < 1e150:
+            return 1.0  # nothing is known
+        gram /= np.sqrt(np.outer(squares, squares))
+        return float(np.vdot(gram, gram) - len(some)) / (len(some) * (len(some) - 1))
 
     def gram_of_features(self, h: FloatArray) -> FloatArray:
         """Xᵀ Diag(h) X for h ≥ 0, the lower triangle of which is filled."""

@@ -19,7 +19,7 @@ from ._compile import seconds_compiling
 from ._types import FloatArray
 from .checkpoints import Entry
 from .methods import METHODS, Method
-from .methods.auto import Auto
+from .methods.auto import ENGINE, Auto, engine_method
 from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
 from .problem import Certificate, Problem
 from .result import Progress, Result, Status, Trace
@@ -471,7 +471,7 @@ def _as_method(method: Any, tol: float) -> tuple[str, Method]:
     if isinstance(method, str):
         if method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}.")
-        return method, METHODS[method]()
+        return method, engine_method(method, tol) if method in ENGINE else METHODS[method]()
     if isinstance(method, type):
         method = method()
     needed = ("side", "free_intercept", "samplings", "start", "advance", "iterate")

@@ -25,6 +25,7 @@ from .prices import (
     dual_bound,
     epoch_price,
     expected_epochs,
+    least_direct_price,
     newton_price,
     rescue_prices,
 )
@@ -35,10 +36,10 @@ DENSE_SHARE = 0.25
 DENSE_PLACES = 50_000_000
 
 # With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular, while T_P knows nothing of the
-# curvature that so many examples give P: if T_D promises more passes than this, try the primal.
-MANY_PASSES = 8.0
-# Rounds to be assumed for the other side's coordinate descent before it has run.
-ASSUMED_ROUNDS = {"primal_cd": 8, "dual_cd": 12}
+# curvature that so many examples give P: if the dual needs longer than so many rounds on the
+# primal, these are tried. It is not given up for fewer than so many later on.
+FEW_ROUNDS = 6
+ASSUMED_ROUNDS = 8
 # Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
 # which then costs about this part of what it would from zero.
 GOOD_START = 30.0
@@ -48,9 +49,12 @@ REST_OF_NEWTON = 0.7
 STUCK_ROUNDS = 6
 MOST_RESCUE = 30e9
 # Epochs before the observed contraction is trusted, and how far: a prediction this many times
-# too long is common.
-TRIAL_EPOCHS = 4
+# too long is common. They have to be worth so many nanoseconds, or looking costs as much as doing.
+TRIAL_EPOCHS, TRIAL_ROUNDS = 4, 2
+TRIAL_PRICE = 200_000.0
 TRUST = 2.0
+# A trial that costs less than this part of any matrix is made whatever the bounds say.
+NEARLY_FREE = 0.15
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
 # The mean curvature is hardly ever smaller than β times the square of this.
@@ -113,9 +117,10 @@ class Auto:
         planned = w is None and alpha is None and self._wants_a_start(problem, name)
         if planned:
             name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
-        method = self._method(name)
+        method: Any = engine_method(name, self.tol)
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
+        state.next_watch = trial_length(name)
         if planned:
             # The fall from P(0), the gap at zero, to the first epoch's tells how it will go on.
             state.planned, state.next_watch, state.gaps = True, 2, [problem.primal_at_zero]
@@ -138,19 +143,15 @@ class Auto:
         """One round of the current method, and a change of methods if it pays."""
         work = state.method.advance(state.inner, None)
         # Several epochs of a small problem are one call.
-        told = state.inner.gaps if state.name == "dual_cd" else [self.gap_estimate(state)]
+        told = state.inner.gaps if state.name in DESCENT else [self.gap_estimate(state)]
         passes = 1 if state.name == "dual_cd" else 3
         state.share = work / len(told) / passes / state.problem.matrix.nnz
         state.gaps.extend(told)
         successor = self._successor(state)
         if successor is not None:
             name, why = successor
-            _hand_over(state, name, self._method(name), why)
+            _hand_over(state, name, engine_method(name, self.tol), why)
         return work
-
-    def _method(self, name: str) -> Any:
-        """One of the engine's methods; the one that saves work on the way is told the aim."""
-        return ENGINE[name](self.tol) if name in TOLD else ENGINE[name]()
 
     def gap_estimate(self, state: State) -> float:
         """The current method's estimate."""
@@ -171,9 +172,11 @@ class Auto:
     def _successor(self, state: State) -> tuple[str, str] | None:
         """The method that should take over, and why; None to go on."""
         p = state.problem
-        if state.name not in ("dual_cd", "primal_cd"):
+        if state.name not in DESCENT:
             return self._fallback(state)
         if len(state.gaps) < state.next_watch:
+            return None
+        if not state.planned and len(state.gaps) * epoch_price(p, state.name) < TRIAL_PRICE:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
         left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
@@ -191,9 +194,10 @@ class Auto:
         else:
             observed = cg_price(p, INNER_EPOCHS * left / TRUST)
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
-        other = "primal_cd" if state.name == "dual_cd" else "dual_cd"
-        if other not in state.tried and (p.n >= p.d) == (other == "primal_cd"):
-            state.prices[other] = ASSUMED_ROUNDS[other] * epoch_price(p, other)
+        if state.name == "dual_cd" and "primal_cd" not in state.tried and p.n >= p.d:
+            state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
+        elif state.name == "primal_cd" and "dual_cd" not in state.tried:
+            state.prices["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
         # A look at the curvature costs a pass: only where it could decide, and not too often.
         if ahead <= min(min(state.prices.values()), SMALLEST_SHARE * state.prices["newton_cg"]):
             return None
@@ -222,6 +226,8 @@ class Auto:
         return min(others, key=lambda name: others[name]), f"{state.name} is stuck"
 
 
+DESCENT = ("dual_cd", "primal_cd")  # coordinate descent, which tells the gap of every round
+
 ENGINE: dict[str, Any] = {
     "dual_cd": DualCD,
     "primal_cd": PrimalCD,
@@ -231,7 +237,12 @@ ENGINE: dict[str, Any] = {
     "gram_newton_cg": GramNewtonCG,
 }
 
-TOLD = ("dual_cd", "newton", "newton_cg", "gram_newton_cg")  # those whose start takes ``tol``
+TOLD = ("dual_cd", "primal_cd", "newton", "newton_cg", "gram_newton_cg")
+
+
+def engine_method(name: str, tol: float) -> Any:
+    """One of the engine's methods; those that save work on the way are told the aim."""
+    return ENGINE[name](tol) if name in TOLD else ENGINE[name]()
 
 
 def dense_pays(problem: Problem) -> bool:
@@ -245,20 +256,34 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The method to start with, and why."""
     if is_small(problem):
         return "newton", "few features and few examples"
+    if trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
+        return descent_choice(problem, tol)
     descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
     direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
     if price <= descent:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
-    return descent_choice(problem)
+    return descent_choice(problem, tol)
 
 
-def descent_choice(problem: Problem) -> tuple[str, str]:
+def trial_price(problem: Problem) -> float:
+    """What it costs to see how coordinate descent gets on."""
+    name = "primal_cd" if problem.n >= problem.d else "dual_cd"
+    return max(TRIAL_PRICE, trial_length(name) * epoch_price(problem, name))
+
+
+def trial_length(name: str) -> int:
+    """The rounds after which a method's contraction is looked at."""
+    return TRIAL_ROUNDS if name == "primal_cd" else TRIAL_EPOCHS
+
+
+def descent_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The side on which coordinate descent should be faster, as its method, and why."""
     if problem.n < problem.d:
         return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
     bound = dual_bound(problem)
-    if bound > MANY_PASSES:
+    dual = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
+    if dual > FEW_ROUNDS * epoch_price(problem, "primal_cd"):
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
     return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
 
@@ -292,5 +317,5 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.name = name
     state.tried.add(name)
     state.gaps, state.prices, state.planned = [], {}, False
-    state.next_watch = state.next_look = TRIAL_EPOCHS
+    state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

@@ -18,10 +18,11 @@ from ..samplings import Draws, Sampling
 from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, first_alpha, into_plane, shuffle
 
 # Several epochs are made in one call until they have visited so many nonzeros; an example counts as
-# that many more. At first so many epochs, later this part of those that have been made.
+# that many more. At first so many epochs or so many nonzeros, later this part of the epochs that
+# have been made.
 AT_ONCE = 400_000
 EXAMPLE = 16
-FEW_EPOCHS, LATER_PART = 2, 4
+FEW_EPOCHS, FEW_VISITS, LATER_PART = 2, 50_000, 4
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
 # left out, except in one epoch out of so many.
@@ -134,9 +135,10 @@ class DualCD:
         )  # fmt: skip
         enough = self.tol * p.primal_at_zero * p.n
         seed = int(state.rng.integers(1, 2**63))
-        if p.matrix.nnz + EXAMPLE * p.n > AT_ONCE:
+        size = p.matrix.nnz + EXAMPLE * p.n
+        if size > AT_ONCE:
             return self._epoch(state, data, seed, enough)
-        gaps = np.empty(max(FEW_EPOCHS, state.epochs // LATER_PART))
+        gaps = np.empty(max(FEW_EPOCHS, FEW_VISITS // size, state.epochs // LATER_PART))
         work, epochs, state.active, state.since, state.whole, state.gap = _epochs(
             seed, gaps, state.whole, enough, state.order, state.active, state.since, state.moves,
             *data,

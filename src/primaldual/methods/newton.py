@@ -415,17 +415,19 @@ def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray],
     diagonal = np.einsum("ii->i", hessian)
     diagonal += ridge
     scale = 1.0 / np.sqrt(diagonal)
-    scaled = hessian * scale
-    scaled *= scale[:, None]
-    more = 0.0
+    scaled, more = np.empty_like(hessian), 0.0
     while True:
+        np.multiply(hessian, scale, out=scaled)
+        scaled *= scale[:, None]
+        np.einsum("ii->i", scaled)[:] += more
         # LAPACK's Fortran order makes the lower triangle the upper one of the transpose.
-        blocks = len(scaled) > 4 * BLOCK
-        factor, failed = _factored(scaled) if blocks else dpotrf(scaled.T, lower=0)
+        if len(scaled) > 4 * BLOCK:
+            factor, failed = _factored(scaled)
+        else:
+            factor, failed = dpotrf(scaled.T, lower=0, overwrite_a=1, clean=0)
         if not failed:
             break
         more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
-        np.einsum("ii->i", scaled)[:] += more
 
     def solve(right: FloatArray) -> FloatArray:
         return np.asarray(scale * dpotrs(factor, scale * right, lower=0)[0])
@@ -436,9 +438,10 @@ def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray],
 def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
     """The Cholesky factor as LAPACK gives it, in Fortran order, and whether there is none.
 
-    Made of calls that take a moment each, so that Ctrl-C is heard between them.
+    It takes the place of the lower triangle. Made of calls that take a moment each, so that Ctrl-C
+    is heard between them.
     """
-    L, size = hessian.copy(), len(hessian)
+    L, size = hessian, len(hessian)
     for first in range(0, size, BLOCK):
         own = slice(first, first + BLOCK)
         for start in range(first, size, BLOCK):

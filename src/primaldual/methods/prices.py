@@ -20,9 +20,11 @@ VISIT_DENSE = 0.8
 VISIT_STREAMED = 1.2  # a nonzero in a product with the whole matrix
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 15.0
+EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
 SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.05  # a multiply-add in BLAS
-STEP = 60_000.0  # the fixed price of a Newton step
+ENTRY = 8.0  # an entry of a matrix that is made, scaled and copied before it is factored
+STEP = 100_000.0  # the fixed price of a Newton step
 PRODUCT = 20_000.0  # the fixed price of two products with the data
 
 # Newton steps to be expected, fewer on all the data where the first ones are made on samples.
@@ -34,8 +36,10 @@ STEPS_AFTER_SAMPLES = 4
 EPOCHS_PER_BOUND = 0.4
 FEWEST_EPOCHS = 4.0
 # With n < d, D is better conditioned than its bound knows, by any factor. So many epochs are worth
-# a try before a matrix is built: sparse examples hardly overlap, dense ones do.
-MOST_EPOCHS_SPARSE, MOST_EPOCHS_DENSE = 6.0, 15.0
+# a try before a matrix is built: sparse examples hardly overlap. Dense ones do, unless n times
+# their mean squared cosine is less than this: then they are nearly orthogonal.
+MOST_EPOCHS_SPARSE, MOST_EPOCHS_DENSE, FEW_EPOCHS_DENSE = 6.0, 15.0, 4.0
+ORTHOGONAL = 0.3
 
 # Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
 # mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
@@ -48,6 +52,11 @@ NOT_QUADRATIC = 5.0
 
 def dual_bound(problem: Problem) -> float:
     """T_D in passes over the data."""
+    if not problem.matrix.is_sparse:
+        # All rows are read in full: no need to count what is in them.
+        side = problem.examples
+        curvature = side.curvature(side.squared_norms + side.constant)
+        return float(curvature.mean()) / side.lam_n
     return importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
 
 
@@ -57,42 +66,49 @@ def expected_epochs(problem: Problem, tol: float) -> float:
     epochs = max(EPOCHS_PER_BOUND * digits * dual_bound(problem), FEWEST_EPOCHS)
     if problem.n >= problem.d:
         return epochs
-    return min(epochs, MOST_EPOCHS_SPARSE if problem.matrix.is_sparse else MOST_EPOCHS_DENSE)
+    if problem.matrix.is_sparse:
+        return min(epochs, MOST_EPOCHS_SPARSE)
+    orthogonal = problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
+    return min(epochs, FEW_EPOCHS_DENSE if orthogonal else MOST_EPOCHS_DENSE)
 
 
 def epoch_price(problem: Problem, name: str) -> float:
     """One round of coordinate descent."""
-    passes = 1 if name == "dual_cd" else 3
     if problem.matrix.is_sparse:
         visits = VISIT_SPARSE * problem.matrix.nnz
     else:
         visits = VISIT_DENSE * problem.n * problem.d
-    return passes * visits + _examples(problem)
+    if name == "dual_cd":
+        return visits + _examples(problem)
+    return 3 * visits + EXAMPLE_OF_MODEL * problem.n
 
 
 def newton_price(problem: Problem) -> float:
     """Newton's method with a d × d matrix."""
-    n, d = float(problem.n), float(problem.d)
+    d = float(problem.d)
     if is_small(problem):
         return newton_steps(problem) * (
             hessian_work(problem) * SCATTERED + d**3 / 3 + _examples(problem)
         )
     operation = SCATTERED if problem.matrix.is_sparse else FLOP
-    step = hessian_work(problem) * operation + FLOP * d**3 / 3 + _examples(problem) + STEP
-    return newton_steps(problem) * step + 10 * n
+    step = hessian_work(problem) * operation + FLOP * d**3 / 3 + ENTRY * d**2 + STEP
+    return newton_steps(problem) * (step + _examples(problem))
 
 
 def gram_price(problem: Problem, most: float = math.inf) -> float:
     """Newton's method with an n × n matrix; infinite if the steps alone cost more than ``most``."""
-    n, d = float(problem.n), float(problem.d)
-    step = FLOP * n**3 / 3 + 4 * FLOP * n**2 + _examples(problem) + STEP
-    steps = (1 if newton_steps(problem) == 1 else NEWTON_STEPS) * step
+    n, d, steps = float(problem.n), float(problem.d), _gram_steps(problem)
     if steps > most:
         return math.inf
     if not problem.matrix.is_sparse:
         return n * n * d / 2 * FLOP + steps
     counts = problem.features.counts.astype(np.float64)  # a pass over the data
     return float(counts @ counts) / 2 * SCATTERED + 10 * problem.matrix.nnz + steps
+
+
+def least_direct_price(problem: Problem) -> float:
+    """No method that factors a matrix costs less: found without a pass over the data."""
+    return min(newton_price(problem), _gram_steps(problem))
 
 
 def direct_prices(problem: Problem, most: float = math.inf) -> dict[str, float]:
@@ -120,6 +136,13 @@ def newton_steps(problem: Problem) -> int:
     if getattr(problem.loss, "quadratic", False):
         return 1
     return STEPS_AFTER_SAMPLES if starts_on_samples(problem) else NEWTON_STEPS
+
+
+def _gram_steps(problem: Problem) -> float:
+    """The steps of Newton's method once its n × n matrix is there."""
+    n = float(problem.n)
+    step = FLOP * n**3 / 3 + ENTRY * n**2 + _examples(problem) + STEP
+    return (1 if newton_steps(problem) == 1 else NEWTON_STEPS) * step
 
 
 def _product(problem: Problem) -> float:
