@@ -25,9 +25,12 @@ from .prices import (
     dual_bound,
     epoch_price,
     expected_epochs,
+    few_products_price,
     least_direct_price,
     newton_price,
+    product_price,
     rescue_prices,
+    transpose_price,
 )
 from .primal_cd import INNER_EPOCHS, PrimalCD
 
@@ -39,10 +42,14 @@ DENSE_PLACES = 50_000_000
 # curvature that so many examples give P: if the dual needs longer than so many rounds on the
 # primal, these are tried. It is not given up for fewer than so many later on.
 FEW_ROUNDS = 6
+# Truncated Newton is tried if it costs at best this part of the next best choice.
+HOPE = 0.7
 ASSUMED_ROUNDS = 8
 # Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
-# which then costs about this part of what it would from zero.
+# which then costs about this part of what it would from zero. With more than so many examples for
+# a feature, its own start on samples is better.
 GOOD_START = 30.0
+MANY_EXAMPLES = 200
 REST_OF_NEWTON = 0.7
 # Rounds without progress after which a second-order method is given up for another one, and the
 # most nanoseconds that one may be predicted to take.
@@ -121,6 +128,8 @@ class Auto:
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
         state.next_watch = trial_length(name)
+        if name == "newton_cg":
+            state.gaps = [inner.gap]
         if planned:
             # The fall from P(0), the gap at zero, to the first epoch's tells how it will go on.
             state.planned, state.next_watch, state.gaps = True, 2, [problem.primal_at_zero]
@@ -137,7 +146,7 @@ class Auto:
         """
         if name != "newton" or is_small(problem) or getattr(problem.loss, "quadratic", False):
             return False
-        return dual_bound(problem) <= GOOD_START
+        return problem.n <= MANY_EXAMPLES * problem.d and dual_bound(problem) <= GOOD_START
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
@@ -172,6 +181,8 @@ class Auto:
     def _successor(self, state: State) -> tuple[str, str] | None:
         """The method that should take over, and why; None to go on."""
         p = state.problem
+        if state.tried == {"newton_cg"}:
+            return self._instead_of_cg(state)
         if state.name not in DESCENT:
             return self._fallback(state)
         if len(state.gaps) < state.next_watch:
@@ -209,6 +220,20 @@ class Auto:
         if ahead <= rescue[1]:
             return None
         return rescue[0], f"{state.name} would need about {left:.0f} more rounds"
+
+    def _instead_of_cg(self, state: State) -> tuple[str, str] | None:
+        """What is cheaper than to go on with truncated Newton, if that was the first choice."""
+        p, (before, now) = state.problem, state.gaps[-2:]
+        fall = math.log(before / now) if 0 < now < before < np.inf else 0.0
+        digits = math.log(max(now / (self.tol * p.primal_at_zero), 1.0)) if now > 0 else 0.0
+        products = 1.5 * state.share  # a round counts as three passes, a product as two
+        ahead = product_price(p) * (products * digits / fall if fall else math.inf)
+        others = direct_prices(p, ahead)
+        others["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
+        name = min(others, key=lambda other: others[other])
+        if digits == 0.0 or ahead <= HOPE * others[name]:
+            return None
+        return name, "the features are too alike for conjugate gradients"
 
     def _fallback(self, state: State) -> tuple[str, str] | None:
         """Another second-order method, once, if the current one has long not got anywhere."""
@@ -256,10 +281,12 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The method to start with, and why."""
     if is_small(problem):
         return "newton", "few features and few examples"
-    if trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
+    if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
         return descent_choice(problem, tol)
     descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
     direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
+    if problem.n >= problem.d and few_products_price(problem) < HOPE * min(price, descent):
+        return "newton_cg", "n ≥ d: a few products with the data may be enough"
     if price <= descent:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
@@ -267,9 +294,8 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
 
 
 def trial_price(problem: Problem) -> float:
-    """What it costs to see how coordinate descent gets on."""
-    name = "primal_cd" if problem.n >= problem.d else "dual_cd"
-    return max(TRIAL_PRICE, trial_length(name) * epoch_price(problem, name))
+    """What it costs to see how coordinate descent on the dual gets on."""
+    return max(TRIAL_PRICE, TRIAL_EPOCHS * epoch_price(problem, "dual_cd"))
 
 
 def trial_length(name: str) -> int:
@@ -283,7 +309,7 @@ def descent_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
     bound = dual_bound(problem)
     dual = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
-    if dual > FEW_ROUNDS * epoch_price(problem, "primal_cd"):
+    if dual > transpose_price(problem) + FEW_ROUNDS * epoch_price(problem, "primal_cd"):
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
     return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
 

@@ -1,4 +1,4 @@
-"""Truncated Newton: the rescue when coordinate descent contracts too slowly."""
+"""Truncated Newton: for features that are not too alike, and where descent is too slow."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
+from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..problem import Problem
-from ..rows import Matrix
+from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
-from .newton import line_search, linearised_dual, near_gaps, slopes, starting_point
+from .base import CHUNK
+from .newton import line_search, slopes, starting_point
 
-# Conjugate-gradient steps in one Newton step, at most.
-MOST_STEPS = 1000
-# On a quadratic loss they stop when the gap ‖∇P‖²/(2λ) has this part of its target, or of this
-# part of P(0) if the target is smaller.
+# Conjugate-gradient steps in one Newton step, at most: few at first, so that ``auto`` can see how
+# it goes, then so many times more in every step.
+MOST_STEPS, FIRST_STEPS, MORE_STEPS = 1000, 12, 3
+# They stop when the gap ‖∇P‖²/(2λ) of the model has this part of its target, or of this part of
+# P(0) if the target is smaller.
 ENOUGH = 0.5
 LEAST_GAP = 1e-20
-# Where the loss is curved on no more than this part of the examples, products leave out the rest.
-MOST_CURVED = 0.6
 
 
 @dataclass
@@ -33,9 +34,11 @@ class State:
     w: FloatArray  # primal iterate
     intercept: float
     z: FloatArray  # its margins
-    alpha: FloatArray | None = None  # the dual point of the last step
-    forcing: float = 0.1  # the relative residual at which conjugate gradients stop
-    gap: float = np.inf  # of the last step's pair, without a certificate
+    slopes: tuple[FloatArray, FloatArray]  # c_j φ'_j and c_j φ''_j at them
+    gradient: FloatArray  # n ∇P(w), and behind it the intercept's part
+    most: int = FIRST_STEPS  # conjugate-gradient steps in the next Newton step
+    forcing: float = 0.1  # the relative residual at which they stop
+    gap: float = np.inf  # ‖∇P(w)‖²/(2λ)
 
 
 class NewtonCG:
@@ -89,44 +92,52 @@ class NewtonCG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        return State(problem, *starting_point(problem, w, alpha))
+        w, b, z = starting_point(problem, w, alpha)
+        first, second = slopes(problem, z)
+        state = State(problem, w, b, z, (first, second), _gradient(problem, w, first))
+        state.gap = _gap(state)
+        return state
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One truncated Newton step."""
         p, lam_n = state.problem, state.problem.lam * state.problem.n
-        first, second = slopes(p, state.z)
-        gradient = p.matrix.transposed_times(first) + lam_n * state.w
-        slope_b = float(first.sum()) if p.fit_intercept else 0.0
-        enough = np.inf
-        if getattr(p.loss, "quadratic", False):
-            # The model is the function itself: go on until the gradient is small enough.
-            enough = 2 * lam_n * p.n * ENOUGH * max(self.tol, LEAST_GAP) * p.primal_at_zero
-        delta, delta_b, change, visits = _conjugate_gradients(
-            p, second, gradient, slope_b, state.forcing, enough
+        second = state.slopes[1]
+        enough = 2 * lam_n * p.n * ENOUGH * max(self.tol, LEAST_GAP) * p.primal_at_zero
+        quadratic = getattr(p.loss, "quadratic", False)
+        delta, products, reached = _newton_direction(
+            p, second, state.gradient, 0.0 if quadratic else state.forcing, enough, state.most
         )
-        slope = float(gradient @ delta) + slope_b * delta_b
+        change = p.matrix.times(delta[:-1]) + delta[-1]
+        along = lam_n * float(state.w @ delta[:-1])
         after = np.empty(p.n), np.empty(p.n)
         s = line_search(
-            p.loss, state.z, change, p.y, p.sample_weight, slope,
-            lam_n * float(state.w @ delta), lam_n * float(delta @ delta), *after,
+            p.loss, state.z, change, p.y, p.sample_weight, float(state.gradient @ delta),
+            along, lam_n * float(delta[:-1] @ delta[:-1]), *after,
         )  # fmt: skip
-        state.w = state.w + s * delta
-        state.intercept += s * delta_b
+        state.w = state.w + s * delta[:-1]
+        state.intercept += s * float(delta[-1])
         state.z = state.z + s * change
-        state.alpha = np.empty(p.n)
-        linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
-        gaps = near_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight, *after)
-        state.forcing = next_forcing(state.forcing, gaps / p.n, state.gap)
-        state.gap = gaps / p.n
-        return visits + 2.0 * p.matrix.nnz
+        state.slopes, state.gradient = after, _gradient(p, state.w, after[0])
+        before, state.gap = state.gap, _gap(state)
+        state.most = min(MORE_STEPS * state.most, MOST_STEPS)
+        if reached:
+            state.forcing = next_forcing(state.forcing, state.gap, before)
+        return (2.0 * products + 2.0) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
-        """The gap of the last step's pair, as computed along the way."""
+        """‖∇P‖²/(2λ), as computed along the way."""
         return state.gap
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
-        """The current w; its margins are recomputed so that rounding does not pile up."""
-        state.z = state.problem.margins(state.w, state.intercept)
+        """The current w; what belongs to it is computed afresh, so that rounding does not pile up.
+
+        Only where there is a next step: a check that proves enough is the last.
+        """
+        p = state.problem
+        if state.gap > self.tol * p.primal_at_zero or self.tol == 0.0:
+            state.z = p.margins(state.w, state.intercept)
+            state.slopes = slopes(p, state.z)
+            state.gradient = _gradient(p, state.w, state.slopes[0])
         return state.w, None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
@@ -142,61 +153,78 @@ def next_forcing(forcing: float, gap: float, before: float) -> float:
     return max(min(forcing, max(fall, forcing**2)), 1e-12)
 
 
-def _conjugate_gradients(
-    p: Problem,
-    second: FloatArray,
-    gradient: FloatArray,
-    slope_b: float,
-    forcing: float,
-    enough: float,
-) -> tuple[FloatArray, float, FloatArray, float]:
-    """δ, its intercept part, X δ + δ_b, and the nonzeros visited."""
+def _gradient(p: Problem, w: FloatArray, first: FloatArray) -> FloatArray:
+    """n ∇P(w), and the intercept's part of it behind."""
+    features = p.matrix.transposed_times(first) + p.lam * p.n * w
+    return np.append(features, float(first.sum()) if p.fit_intercept else 0.0)
+
+
+def _gap(state: State) -> float:
+    """‖∇P(w)‖²/(2λ)."""
+    slopes, p = state.gradient[:-1], state.problem
+    return float(slopes @ slopes) / (2 * p.lam * p.n**2)
+
+
+def _newton_direction(
+    p: Problem, h: FloatArray, gradient: FloatArray, forcing: float, enough: float, most: int
+) -> tuple[FloatArray, int, bool]:
+    """About −H⁻¹ n ∇P, the number of products with H, and whether that was accurate enough."""
     lam_n = p.lam * p.n
-    matrix, h = curved_part(p.matrix, second)
-    diagonal = matrix.squared_norms("feature", h) + lam_n
+    diagonal = p.matrix.squared_norms("feature", h) + lam_n
     corner = float(h.sum()) if p.fit_intercept else 1.0
-    precondition = 1.0 / np.append(diagonal, corner if corner > 0 else 1.0)
-    residual = -np.append(gradient, slope_b)
-    delta = np.zeros(p.d + 1)
-    change = np.zeros(len(h))
-    direction = precondition * residual
-    energy = first_energy = float(residual @ direction)
-    products = 0
-    while products < MOST_STEPS:
-        products += 1
-        moved = matrix.times(direction[:-1])
-        if p.fit_intercept:
-            moved += direction[-1]
-        weighted = h * moved
-        product = np.append(matrix.transposed_times(weighted) + lam_n * direction[:-1], 0.0)
-        if p.fit_intercept:
-            product[-1] = weighted.sum()
-        curvature = float(direction @ product)
-        if not curvature > 0:
-            break
-        length = energy / curvature
-        delta += length * direction
-        change += length * moved
-        residual -= length * product
-        following = precondition * residual
-        energy, before = float(residual @ following), energy
-        small = energy <= forcing**2 * first_energy
-        if small if enough == np.inf else float(residual @ residual) <= enough:
-            break
-        direction = following + (energy / before) * direction
-    visits = 2.0 * products * matrix.nnz
-    if matrix is not p.matrix:
-        change = p.matrix.times(delta[:-1]) + delta[-1]
-        visits += p.matrix.nnz
-    return delta[:-1], float(delta[-1]), change, visits
+    inverse = 1.0 / np.append(diagonal, corner if corner > 0 else 1.0)
+    residual = -gradient
+    direction = inverse * residual
+    delta, product = np.zeros(p.d + 1), np.empty(p.d + 1)
+    energies = np.full(2, float(residual @ direction))  # at the start, and now
+    products, done = 0, 0
+    # A call makes as many as take a moment, so that Ctrl-C is heard between two.
+    some = max(1, CHUNK // max(p.matrix.nnz, 1))
+    while not done and products < most:
+        steps, done = _conjugate_gradients(
+            min(some, most - products), p.examples.rows, h, lam_n, p.fit_intercept, inverse,
+            forcing, enough, delta, residual, direction, product, energies,
+        )  # fmt: skip
+        products += steps
+    return delta, products, bool(done)
 
 
-def curved_part(matrix: Matrix, second: FloatArray) -> tuple[Matrix, FloatArray]:
-    """The examples on which the loss is curved, where they are few, and their curvatures.
+@kernel
+def _conjugate_gradients(  # type: ignore[no-untyped-def]
+    most, examples, h, lam_n, fit_intercept, inverse, forcing, enough,
+    delta, residual, direction, product, energies
+):  # fmt: skip
+    """Some steps of preconditioned conjugate gradients; their number, and 1 if they are done.
 
-    The others do not enter the Hessian: a hinge is flat on most examples.
+    A product reads every example once: ⟨x_j, v⟩, then its share of the result. Examples on which
+    the loss is flat are left out.
     """
-    curved = np.flatnonzero(second)
-    if len(curved) > MOST_CURVED * len(second):
-        return matrix, second
-    return matrix.take(curved), second[curved]
+    d = product.size - 1
+    for step in range(most):
+        shift = direction[d] if fit_intercept else 0.0
+        curvature, corner = 0.0, 0.0
+        for i in range(d):
+            product[i] = lam_n * direction[i]
+            curvature += product[i] * direction[i]
+        for j in range(h.size):
+            if h[j] != 0.0:
+                moved = row_dot(examples, j, direction) + shift
+                weighted = h[j] * moved
+                curvature += weighted * moved
+                corner += weighted
+                row_add(examples, j, weighted, product)
+        product[d] = corner if fit_intercept else 0.0
+        if not curvature > 0.0:
+            return step + 1, 1
+        length, energy, square = energies[1] / curvature, 0.0, 0.0
+        for i in range(d + 1):
+            delta[i] += length * direction[i]
+            residual[i] -= length * product[i]
+            energy += inverse[i] * residual[i] * residual[i]
+            square += residual[i] * residual[i]
+        if energy <= forcing * forcing * energies[0] or square <= enough:
+            return step + 1, 1
+        ratio, energies[1] = energy / energies[1], energy
+        for i in range(d + 1):
+            direction[i] = inverse[i] * residual[i] + ratio * direction[i]
+    return most, 0

@@ -17,15 +17,17 @@ from .newton import hessian_work, is_small, starts_on_samples
 
 VISIT_SPARSE = 3.0  # a nonzero in coordinate descent, its row met in random order
 VISIT_DENSE = 0.8
-VISIT_STREAMED = 1.2  # a nonzero in a product with the whole matrix
+PRODUCT_SPARSE, PRODUCT_DENSE = 2.4, 0.5  # a nonzero in a product with X and its transpose
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
-EXAMPLE, EXAMPLE_CLOSED = 70.0, 15.0
+EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
 EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
 SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.05  # a multiply-add in BLAS
+SCALED = 0.8  # an entry of dense rows that are weighted for a Hessian
+COPY = 10.0  # a nonzero in a transposed copy
 ENTRY = 8.0  # an entry of a matrix that is made, scaled and copied before it is factored
 STEP = 100_000.0  # the fixed price of a Newton step
-PRODUCT = 20_000.0  # the fixed price of two products with the data
+PRODUCT = 4_000.0  # the fixed price of two products with the data
 
 # Newton steps to be expected, fewer on all the data where the first ones are made on samples.
 NEWTON_STEPS = 6
@@ -40,6 +42,10 @@ FEWEST_EPOCHS = 4.0
 # their mean squared cosine is less than this: then they are nearly orthogonal.
 MOST_EPOCHS_SPARSE, MOST_EPOCHS_DENSE, FEW_EPOCHS_DENSE = 6.0, 15.0, 4.0
 ORTHOGONAL = 0.3
+
+# Products with the data that truncated Newton needs with n ≥ d where the features are not too
+# alike, in one step or in several.
+FEW_PRODUCTS_ONCE, FEW_PRODUCTS = 10, 24
 
 # Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
 # mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
@@ -83,6 +89,11 @@ def epoch_price(problem: Problem, name: str) -> float:
     return 3 * visits + EXAMPLE_OF_MODEL * problem.n
 
 
+def transpose_price(problem: Problem) -> float:
+    """The copy of the data by feature that methods on the primal need."""
+    return COPY * problem.matrix.nnz + STEP
+
+
 def newton_price(problem: Problem) -> float:
     """Newton's method with a d × d matrix."""
     d = float(problem.d)
@@ -90,8 +101,11 @@ def newton_price(problem: Problem) -> float:
         return newton_steps(problem) * (
             hessian_work(problem) * SCATTERED + d**3 / 3 + _examples(problem)
         )
-    operation = SCATTERED if problem.matrix.is_sparse else FLOP
-    step = hessian_work(problem) * operation + FLOP * d**3 / 3 + ENTRY * d**2 + STEP
+    if problem.matrix.is_sparse:
+        hessian = SCATTERED * hessian_work(problem)
+    else:
+        hessian = FLOP * hessian_work(problem) + SCALED * problem.n * d
+    step = hessian + FLOP * d**3 / 3 + ENTRY * d**2 + STEP
     return newton_steps(problem) * (step + _examples(problem))
 
 
@@ -100,6 +114,7 @@ def gram_price(problem: Problem, most: float = math.inf) -> float:
     n, d, steps = float(problem.n), float(problem.d), _gram_steps(problem)
     if steps > most:
         return math.inf
+    steps += 2 * ENTRY * n * n
     if not problem.matrix.is_sparse:
         return n * n * d / 2 * FLOP + steps
     counts = problem.features.counts.astype(np.float64)  # a pass over the data
@@ -120,15 +135,22 @@ def rescue_prices(problem: Problem, curvature: float, most: float = math.inf) ->
     """What can take over from coordinate descent, where φ'' is ``curvature`` on average."""
     squares = float(problem.examples.squared_norms.sum())
     products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
-    truncated = products * _product(problem) + newton_steps(problem) * STEP
+    truncated = products * product_price(problem) + newton_steps(problem) * STEP
     return {**direct_prices(problem, most), "newton_cg": truncated}
+
+
+def few_products_price(problem: Problem) -> float:
+    """Truncated Newton with n ≥ d where the features are not too alike."""
+    steps = newton_steps(problem)
+    products = FEW_PRODUCTS_ONCE if steps == 1 else FEW_PRODUCTS
+    return products * product_price(problem) + steps * STEP
 
 
 def cg_price(problem: Problem, epochs: float) -> float:
     """Truncated Newton, where descent on its side needs so many epochs."""
     steps = newton_steps(problem)
     products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
-    return products * _product(problem) + steps * STEP
+    return products * product_price(problem) + steps * STEP
 
 
 def newton_steps(problem: Problem) -> int:
@@ -145,9 +167,13 @@ def _gram_steps(problem: Problem) -> float:
     return (1 if newton_steps(problem) == 1 else NEWTON_STEPS) * step
 
 
-def _product(problem: Problem) -> float:
+def product_price(problem: Problem) -> float:
     """A product with X and one with its transpose."""
-    return 2 * VISIT_STREAMED * problem.matrix.nnz + 0.2 * _examples(problem) + PRODUCT
+    if problem.matrix.is_sparse:
+        visits = PRODUCT_SPARSE * problem.matrix.nnz
+    else:
+        visits = PRODUCT_DENSE * problem.n * problem.d
+    return visits + 0.2 * _examples(problem) + PRODUCT
 
 
 def _examples(problem: Problem) -> float:
