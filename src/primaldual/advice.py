@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._types import Side
-from .complexity import Complexity, complexity, structure_cost
+from .complexity import Complexity, complexity, structure_cost, unbounded
 from .methods import METHODS
 from .methods.auto import MANY_PASSES, descent_choice, dual_bound, first_choice
 from .methods.base import coordinates, default_sampling
+from .own_loss import loss_name
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
 
@@ -47,6 +49,7 @@ class Practice:
 # How sure the choice of coordinate descent's side is, by the shape and by T_D in passes; counted
 # on 216 problems (docs/choose.md).
 _CONFIDENCE = {"wide": 0.97, "few passes": 0.96, "near the line": 0.83, "many passes": 0.92}
+_CONFIDENCE["corners"] = 1.0  # there is no other side
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ class Advice:
 
     @property
     def ratio(self) -> float:
-        """T_P / T_D."""
+        """T_P / T_D; 1 where both are infinite."""
+        if self.primal.total == self.dual.total:
+            return 1.0
         return self.primal.total / self.dual.total if self.dual.total else 1.0
 
     def __str__(self) -> str:
@@ -83,7 +88,9 @@ class Advice:
                 f"{name:8}{_thousands(size):>12}{_short(costs.iterations):>16}"
                 f"{_short(costs.cost):>12}{_short(costs.total):>12}"
             )
-            if name == self.side:
+            if name == self.side and costs.total == math.inf:
+                row += "   ← the side with steps"
+            elif name == self.side:
                 factor = max(self.ratio, 1 / self.ratio) if self.ratio else 1.0
                 row += (
                     f"   ← {_factor(factor)} less work" if factor >= _TIE else "   ← a close call"
@@ -141,10 +148,18 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
     >>> advice.side
     'dual'
     """
-    primal = complexity(problem.features, as_sampling(sampling, problem.features))
-    dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
-    side: Side = "primal" if primal.total <= dual.total else "dual"
-    reason = _reason(problem, primal, dual, side)
+    side: Side
+    if problem.is_smooth:
+        primal = complexity(problem.features, as_sampling(sampling, problem.features))
+        dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
+        side = "primal" if primal.total <= dual.total else "dual"
+        reason = _reason(problem, primal, dual, side)
+    else:
+        primal, dual, side = unbounded(problem.features), unbounded(problem.examples), "dual"
+        reason = (
+            f"the loss {loss_name(problem.loss)!r} has corners, so that β and with it both bounds "
+            "are infinite; only the dual has coordinate steps."
+        )
     ranking = sorted(
         ((name, stated_complexity(problem, name)) for name in methods),
         key=lambda entry: entry[1].total,
@@ -159,7 +174,9 @@ def _practice(problem: Problem) -> Practice:
     name, why = descent_choice(problem)
     first, reason = first_choice(problem)
     bound = dual_bound(problem)
-    if problem.n < problem.d:
+    if not problem.is_smooth:
+        kind = "corners"
+    elif problem.n < problem.d:
         kind = "wide"
     elif bound < MANY_PASSES / 3:
         kind = "few passes"

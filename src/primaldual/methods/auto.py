@@ -20,6 +20,7 @@ from .gram_newton_cg import GramNewtonCG
 from .newton import Newton, hessian_work, is_small, slopes
 from .newton_cg import NewtonCG
 from .primal_cd import INNER_EPOCHS, PrimalCD
+from .ssnal import SSNAL
 
 # Nanoseconds per unit of work on a common machine. Only their ratios matter, and only roughly:
 # the observed contraction corrects a wrong first choice.
@@ -62,6 +63,12 @@ TRIAL_EPOCHS = 4
 TRUST = 2.0
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
+# For a loss with corners: the steps that ``ssnal`` takes about, the part of a Hessian of all
+# examples that one of them builds on average, and the epochs to be assumed for ``dual_cd``, by
+# whether there are more features than examples.
+CORNER_STEPS = 40
+CORNER_SHARE = 0.15
+CORNER_EPOCHS = {True: 30, False: 200}
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -90,7 +97,8 @@ class Auto:
     Direct methods (``newton``, ``gram_newton``) are taken at once where their matrices are small;
     otherwise coordinate descent starts on the dual, or on the primal where there are more examples
     than features and the dual's bound is large. When its observed contraction predicts more work
-    than another method would need, that one takes over from the current iterate.
+    than another method would need, that one takes over from the current iterate. A loss with
+    corners leaves two methods: ``dual_cd`` and ``ssnal``.
 
     Parameters
     ----------
@@ -100,6 +108,7 @@ class Auto:
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
+    corners: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, tol: float = 1e-6) -> None:
@@ -160,6 +169,8 @@ class Auto:
     def _successor(self, state: State) -> tuple[str, str] | None:
         """The method that should take over, and why; None to go on."""
         p = state.problem
+        if not p.is_smooth:
+            return self._corner_successor(state)
         if state.name not in ("dual_cd", "primal_cd"):
             return self._fallback(state)
         if len(state.gaps) < state.next_watch:
@@ -189,6 +200,22 @@ class Auto:
             return None
         return rescue[0], f"{state.name} would need about {left:.0f} more rounds"
 
+    def _corner_successor(self, state: State) -> tuple[str, str] | None:
+        """The other one of the two methods for a loss with corners, if this one is slow."""
+        if state.name == "ssnal":
+            recent, earlier = state.gaps[-CORNER_STEPS:], state.gaps[:-CORNER_STEPS]
+            stuck = bool(earlier) and min(recent) > 0.9 * min(earlier)
+            return ("dual_cd", "ssnal is stuck") if stuck and "dual_cd" not in state.tried else None
+        if "ssnal" in state.tried or len(state.gaps) < state.next_watch:
+            return None
+        state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
+        left = epochs_left(state.gaps, self.tol * state.problem.primal_at_zero)
+        ahead = left * epoch_cost(state.problem, "dual_cd") * state.share / TRUST
+        price = corner_price(state.problem)
+        if ahead <= price or price > MOST_RESCUE:
+            return None
+        return "ssnal", f"dual_cd would need about {left:.0f} more rounds"
+
     def _fallback(self, state: State) -> tuple[str, str] | None:
         """Another second-order method, once, if the current one has long not got anywhere."""
         recent, earlier = state.gaps[-STUCK_ROUNDS:], state.gaps[:-STUCK_ROUNDS]
@@ -212,6 +239,7 @@ ENGINE: dict[str, Any] = {
     "gram_newton": GramNewton,
     "newton_cg": NewtonCG,
     "gram_newton_cg": GramNewtonCG,
+    "ssnal": SSNAL,
 }
 
 TOLD = ("dual_cd", "newton", "newton_cg", "gram_newton_cg")  # those whose start takes ``tol``
@@ -226,6 +254,8 @@ def dense_pays(problem: Problem) -> bool:
 
 def first_choice(problem: Problem) -> tuple[str, str]:
     """The method to start with, and why."""
+    if not problem.is_smooth:
+        return corner_choice(problem)
     if is_small(problem):
         return "newton", "few features and few examples"
     direct, price = min(direct_prices(problem).items(), key=lambda item: item[1])
@@ -238,12 +268,31 @@ def first_choice(problem: Problem) -> tuple[str, str]:
 
 def descent_choice(problem: Problem) -> tuple[str, str]:
     """The side on which coordinate descent should be faster, as its method, and why."""
+    if not problem.is_smooth:
+        return "dual_cd", "the loss has corners, so only the dual has coordinate steps"
     if problem.n < problem.d:
         return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
     bound = dual_bound(problem)
     if bound > MANY_PASSES:
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
     return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
+
+
+def corner_choice(problem: Problem) -> tuple[str, str]:
+    """The method to start with for a loss with corners, and why."""
+    epochs = CORNER_EPOCHS[problem.n < problem.d]
+    if corner_price(problem) <= epochs * epoch_cost(problem, "dual_cd"):
+        return "ssnal", f"a loss with corners: Newton steps cost less than {epochs} epochs"
+    return "dual_cd", "a loss with corners: the dual has exact coordinate steps"
+
+
+def corner_price(problem: Problem) -> float:
+    """Predicted nanoseconds of ``ssnal``."""
+    n, d = float(problem.n), float(problem.d)
+    operation = SCATTERED if problem.matrix.is_sparse else FLOP
+    gram = CORNER_SHARE * min(n / d, 1.0) * hessian_work(problem) * operation
+    factor = FLOP * (min(n, d) / 2) ** 3 / 3
+    return CORNER_STEPS * (1.5 * _product_cost(problem) + gram + factor + EXAMPLE * n + STEP)
 
 
 def dual_bound(problem: Problem) -> float:

@@ -426,11 +426,12 @@ def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
 
 
 @kernel
-def line_search(loss, z, change, y, c, at_zero, along, square):  # type: ignore[no-untyped-def]
+def line_search(loss, z, change, y, c, at_zero, along, square, share=0.5):  # type: ignore[no-untyped-def]
     """s > 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
 
     ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
-    step is taken if it halves the slope; otherwise Newton's method on the slope, in a bracket.
+    step is taken if it leaves at most that share of the slope; otherwise Newton's method on the
+    slope, in a bracket.
     """
     if not at_zero < 0.0:
         return 0.0  # not a way down: rounding has the better of the direction
@@ -441,7 +442,7 @@ def line_search(loss, z, change, y, c, at_zero, along, square):  # type: ignore[
             first, second = loss_slopes(loss, z[j] + s * change[j], y[j])
             slope += c[j] * first * change[j]
             curvature += c[j] * second * change[j] * change[j]
-        if abs(slope) <= 0.5 * abs(at_zero):
+        if abs(slope) <= share * abs(at_zero):
             return s
         if slope > 0:
             high = s
