@@ -127,8 +127,9 @@ def test_linear_svr_on_real_data(name, side):
         fit_intercept=False, max_iter=1000,
     ).fit(X, y)  # fmt: skip
     ours = LinearSVR(
-        C=0.1, epsilon=0.5, tol=TOL, side=side, fit_intercept=False, max_iter=10_000
-    ).fit(X, y)
+        C=0.1, epsilon=0.5, loss="squared_epsilon_insensitive", tol=TOL, side=side,
+        fit_intercept=False, max_iter=10_000,
+    ).fit(X, y)  # fmt: skip
     agree(ours, theirs)
 
 

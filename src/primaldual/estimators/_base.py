@@ -32,6 +32,7 @@ from ..solver import solve
 from ._callbacks import CallbackSupportMixin, Task
 from ._sides import (
     SIDES,
+    SMALL_CORNER_ROUNDS,
     SMALL_GAP,
     SMALL_ROUNDS,
     Counted,
@@ -49,6 +50,7 @@ _LAYOUT = {
     "newton": "by_example",
     "primal_cd": "by_feature",
     "gram_newton": "by_feature",
+    "ssnal": "by_example",
 }
 
 
@@ -211,7 +213,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         direct = small_method(problem, self.side)
         solution = None
         if direct is not None:
-            steps = min(max_iter, SMALL_ROUNDS)
+            most = SMALL_ROUNDS if problem.is_smooth else SMALL_CORNER_ROUNDS
+            steps = min(max_iter, most)
             solution = run(direct, min(self.tol, SMALL_GAP), steps)
             stopped = solution.result.status in _ASKED_FOR or steps == max_iter
         if solution is None or not (stopped or solution.relative_gap <= self.tol):
@@ -301,7 +304,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             ``"primal"`` and ``"dual"``, each with the ``"method"`` the side would start with, the
             ``"passes"`` over the data and the ``"seconds"`` predicted until the gap is at most
             ``tol``; and ``"side"``, the one that ``side="auto"`` would start on. For coordinate
-            descent they come from the theory's bounds and are rough, usually too high.
+            descent they come from the theory's bounds and are rough, usually too high; with the
+            hinge and the ε-insensitive loss these are infinite, and the primal has no method.
         """
         problems, tol = copy.copy(self)._prepared(X, y, sample_weight)
         first = problems[0]
