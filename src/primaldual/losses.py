@@ -8,7 +8,8 @@ the label or target, a the dual variable of one example, and
 - ``conjugate`` is φ*(-a) = sup_z {-a z - φ(z; y)}, +inf outside its domain,
 - ``dual_step`` is the change Δ that maximises -φ*(-(a + Δ)) - z Δ - (κ/2) Δ²,
 - ``nearest_dual`` is the point of the closed domain of φ*(-·) nearest to a,
-- ``smoothness`` is β, a Lipschitz constant of φ',
+- ``smoothness`` is β, a Lipschitz constant of φ'; infinite for a loss with corners, which also has
+  ``corners``, the z where φ' jumps, and ``smoothed``, itself with its corners rounded,
 - ``classification`` tells whether labels are -1 and +1.
 
 Kernels call the free functions ``loss_value(loss, z, y)``, ``loss_derivative`` and so on. A loss
