@@ -229,14 +229,15 @@ def test_same_seed_gives_the_same_bits(loss, method):
     assert one.w.tobytes() == two.w.tobytes() and one.alpha.tobytes() == two.alpha.tobytes()
 
 
+@every_method
 @every_loss
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(loss, tmp_path):
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(loss, method, tmp_path):
     problem = hard_problem(loss, fit_intercept=True)
-    whole = solve(problem, "ssnal", tol=1e-10, seed=0)
+    whole = solve(problem, method, tol=1e-10, seed=0, max_passes=100)
     with checkpointing(tmp_path / "run", every=0.0):
-        solve(problem, "ssnal", tol=1e-10, seed=0, max_time=0.0)
+        solve(problem, method, tol=1e-10, seed=0, max_passes=100, max_time=0.0)
     with checkpointing(tmp_path / "run", every=0.0):
-        resumed = solve(problem, "ssnal", tol=1e-10, seed=0)
+        resumed = solve(problem, method, tol=1e-10, seed=0, max_passes=100)
     assert resumed.w.tobytes() == whole.w.tobytes()
 
 
@@ -315,6 +316,23 @@ def test_linear_svr_is_scikit_learns(epsilon):
     ).fit(X, y)
     ours = LinearSVR(C=0.7, epsilon=epsilon, fit_intercept=False).fit(X, y)
     np.testing.assert_allclose(ours.coef_, plain.coef_, atol=1e-3)
+
+
+def test_dual_says_the_side_as_in_scikit_learn():
+    problem = hard_problem("hinge", n=100, d=4)
+    X, y = dense_data(problem), problem.y
+    for model in (LinearSVC(), LinearSVR(loss="squared_epsilon_insensitive")):
+        for dual, side in ((True, "dual"), (False, "primal")):
+            assert model.set_params(dual=dual).fit(X, y).side_ == side
+    expected = LinearSVC(loss="hinge").fit(X, y).coef_
+    for dual in (True, "auto"):
+        np.testing.assert_array_equal(LinearSVC(loss="hinge", dual=dual).fit(X, y).coef_, expected)
+    for theirs, ours in ((svm.LinearSVC, LinearSVC), (svm.LinearSVR, LinearSVR)):
+        assert theirs().dual == ours().dual
+        loss = "hinge" if ours is LinearSVC else "epsilon_insensitive"
+        for kind in (theirs, ours):
+            with pytest.raises(ValueError, match=f"Unsupported set of arguments: .*loss='{loss}'"):
+                kind(loss=loss, dual=False).fit(X, y)
 
 
 def test_linear_svr_has_scikit_learns_default():

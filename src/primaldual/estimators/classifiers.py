@@ -415,8 +415,11 @@ class LinearSVC(LinearClassifierBase):
     C : float, default=1.0
         The inverse of the strength of the regularisation.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        ψ(m) = max(0, 1 − m)², or the hinge max(0, 1 − m). The hinge has a corner: like
-        ``dual=False`` in scikit-learn, ``side="primal"`` is refused for it.
+        ψ(m) = max(0, 1 − m)², or the hinge max(0, 1 − m). The hinge has a corner: ``dual=False``
+        and ``side="primal"`` are refused for it.
+    dual : bool or "auto", default="auto"
+        As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
+        to ``side``.
     probability : bool, default=False
         Whether to fit probabilities as well, by a sigmoid on the cross-validated scores
         (``sklearn.calibration.CalibratedClassifierCV`` with ``cv=5``): five more fits. The
@@ -453,6 +456,7 @@ class LinearSVC(LinearClassifierBase):
         self,
         *,
         loss: str = "squared_hinge",
+        dual: bool | str = "auto",
         tol: float = 1e-6,
         C: float = 1.0,
         fit_intercept: bool = True,
@@ -468,6 +472,7 @@ class LinearSVC(LinearClassifierBase):
         callback: Any = None,
     ) -> None:
         self.loss = loss
+        self.dual = dual
         self.tol = tol
         self.C = C
         self.fit_intercept = fit_intercept

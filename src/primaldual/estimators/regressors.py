@@ -214,8 +214,11 @@ class LinearSVR(LinearRegressorBase):
     C : float, default=1.0
         The inverse of the strength of the regularisation.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        max(0, |r| − ε) or its square. The first has corners: like ``dual=False`` in scikit-learn,
-        ``side="primal"`` is refused for it.
+        max(0, |r| − ε) or its square. The first has corners: ``dual=False`` and ``side="primal"``
+        are refused for it.
+    dual : bool or "auto", default="auto"
+        As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
+        to ``side``.
     {shared}
     random_state : int, RandomState or None
         For the order of steps. None: always the same.
@@ -249,6 +252,7 @@ class LinearSVR(LinearRegressorBase):
         tol: float = 1e-6,
         C: float = 1.0,
         loss: str = "epsilon_insensitive",
+        dual: bool | str = "auto",
         fit_intercept: bool = True,
         verbose: int = 0,
         random_state: Any = None,
@@ -262,6 +266,7 @@ class LinearSVR(LinearRegressorBase):
         self.tol = tol
         self.C = C
         self.loss = loss
+        self.dual = dual
         self.fit_intercept = fit_intercept
         self.verbose = verbose
         self.random_state = random_state
