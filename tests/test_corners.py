@@ -254,6 +254,9 @@ def test_advice_is_the_dual_with_infinite_bounds(loss, fit_intercept):
     assert "only the dual has coordinate steps" in advice.reason
     assert "nan" not in str(advice)
     assert advice.practice.side == "dual" and advice.practice.confidence == 1.0
+    everything = advise(problem, methods=list(METHODS))
+    assert "nan" not in str(everything)
+    assert {name for name, cost in everything.ranking if cost.total < np.inf} == {"ssnal"}
     figure = advice.plot()
     assert [text.get_text() for text in figure.axes[-1].texts] == ["no bound", "no bound"]
     assert "nan" not in advice._repr_html_().lower()

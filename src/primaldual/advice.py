@@ -195,6 +195,8 @@ def stated_complexity(
     if name not in METHODS:
         raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {name!r}.")
     method = METHODS[name]()
+    if not (problem.is_smooth or getattr(method, "corners", False)):
+        return unbounded(coordinates(problem, method.side))
     if not method.samplings:
         return method.complexity(problem, None)
     if sampling is None:
