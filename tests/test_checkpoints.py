@@ -102,7 +102,7 @@ def test_every_method_goes_on_to_the_same_bits(name, fit_intercept, place, monke
 
 @pytest.mark.parametrize("density", [0.05, 0.5], ids=["sparse", "made dense"])
 def test_the_engine_goes_on_after_a_change_of_methods(density, place, monkeypatch, quick_disk):
-    monkeypatch.setattr(auto, "first_choice", lambda problem: ("dual_cd", "to begin with"))
+    monkeypatch.setattr(auto, "first_choice", lambda problem, tol: ("dual_cd", "to begin with"))
     monkeypatch.setattr(auto, "TRUST", 1e-9)  # any rescue looks better than going on
     rng = np.random.default_rng(0)
     X = sparse.random(500, 300, density, random_state=1, format="csr")

@@ -62,10 +62,19 @@ _FOLDER = _usable(cache_folder())
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on first call: cached on disk, without the GIL, division as in C."""
+    return _compiled(function)
+
+
+def reordered_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel whose sums may be made in any order, which lets them use vector registers."""
+    return _compiled(function, fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _FOLDER or before
     try:
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     finally:
         numba.config.CACHE_DIR = before
     _keep_others_out(getattr(compiled, "_cache", None))

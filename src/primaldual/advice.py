@@ -13,8 +13,9 @@ import numpy as np
 from ._types import Side
 from .complexity import Complexity, complexity, structure_cost, unbounded
 from .methods import METHODS
-from .methods.auto import MANY_PASSES, descent_choice, dual_bound, first_choice
+from .methods.auto import descent_choice, first_choice
 from .methods.base import coordinates, default_sampling
+from .methods.prices import dual_bound
 from .own_loss import loss_name
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
@@ -48,6 +49,7 @@ class Practice:
 
 # How sure the choice of coordinate descent's side is, by the shape and by T_D in passes; counted
 # on 216 problems (docs/choose.md).
+_MANY_PASSES = 8.0
 _CONFIDENCE = {"wide": 0.97, "few passes": 0.96, "near the line": 0.83, "many passes": 0.92}
 _CONFIDENCE["corners"] = 1.0  # there is no other side
 
@@ -178,10 +180,10 @@ def _practice(problem: Problem) -> Practice:
         kind = "corners"
     elif problem.n < problem.d:
         kind = "wide"
-    elif bound < MANY_PASSES / 3:
+    elif bound < _MANY_PASSES / 3:
         kind = "few passes"
     else:
-        kind = "near the line" if bound < 3 * MANY_PASSES else "many passes"
+        kind = "near the line" if bound < 3 * _MANY_PASSES else "many passes"
     evidence = [why]
     if first != name:
         evidence.append(f"solve starts with {first} ({reason})")

@@ -1105,6 +1105,10 @@ def _compiled_nearest_dual(self: Any, a: Any, y: Any) -> Any:
 # --- sums over the examples -----------------------------------------------------------------------
 
 
+# Sums are compensated from block to block of so many terms: inside one there is little to lose.
+BLOCK = 32
+
+
 @inlined
 def _add(total: float, carry: float, term: float) -> tuple[float, float]:
     """Neumaier's addition: total + carry + term, where carry collects the rounding errors."""
@@ -1122,29 +1126,38 @@ def _sum(total: float, carry: float) -> float:
 
 
 @inlined
-def _gap(self: Any, z: float, a: float, y: float) -> float:
-    return loss_value(self, z, y) + loss_conjugate(self, a, y) + a * z
+def _value_and_gap(self: Any, z: float, a: float, y: float) -> tuple[float, float]:
+    value = loss_value(self, z, y)
+    return value, value + loss_conjugate(self, a, y) + a * z
 
 
 @inlined
-def _gap_of_residual(self: Any, z: float, a: float, y: float) -> float:
-    """Compute the gap at target 0, without the terms a y and a z that cancel for a large y."""
-    return loss_value(self, z - y, 0.0) + loss_conjugate(self, a, 0.0) + a * (z - y)
+def _value_and_gap_of_residual(self: Any, z: float, a: float, y: float) -> tuple[float, float]:
+    """Compute both at target 0, without the terms a y and a z that cancel for a large y."""
+    value = loss_value(self, z - y, 0.0)
+    return value, value + loss_conjugate(self, a, 0.0) + a * (z - y)
 
 
 def _choose_gap(owner: type) -> Callable[..., Any]:
-    return _gap_of_residual if getattr(owner, "shift_invariant", False) else _gap
+    invariant = getattr(owner, "shift_invariant", False)
+    return _value_and_gap_of_residual if invariant else _value_and_gap
 
 
-def loss_fenchel_gap(loss: Any, z: float, a: float, y: float) -> float:
-    """φ(z; y) + φ*(-a) + a z, which is zero exactly when a = -φ'(z; y) and else positive."""
+def loss_value_and_gap(loss: Any, z: float, a: float, y: float) -> tuple[float, float]:
+    """φ(z; y), and ``loss_fenchel_gap``."""
     return _choose_gap(type(loss))(loss, z, a, y)
 
 
-@_for_kernels(loss_fenchel_gap)
-def _compiled_fenchel_gap(self: Any, z: Any, a: Any, y: Any) -> Any:
+@_for_kernels(loss_value_and_gap)
+def _compiled_value_and_gap(self: Any, z: Any, a: Any, y: Any) -> Any:
     if isinstance(self, _NamedTupleType):
         return _choose_gap(self.instance_class)
+
+
+@inlined
+def loss_fenchel_gap(loss: Any, z: float, a: float, y: float) -> float:
+    """φ(z; y) + φ*(-a) + a z, which is zero exactly when a = -φ'(z; y) and else positive."""
+    return loss_value_and_gap(loss, z, a, y)[1]
 
 
 @inlined
@@ -1197,20 +1210,29 @@ def sum_conjugates(loss: Any, alpha: FloatArray, y: FloatArray, c: FloatArray) -
     return _sum(total, carry)
 
 
-@kernel
 def sum_fenchel_gaps(
     loss: Any, z: FloatArray, alpha: FloatArray, y: FloatArray, c: FloatArray
 ) -> float:
     """Σ_j c_j [φ(z_j; y_j) + φ*(-a_j) + a_j z_j] with a_j = α_j/c_j, each bracket at least 0."""
-    total, carry = 0.0, 0.0
-    for j in range(z.shape[0]):
-        if c[j] == 0.0:
-            if alpha[j] != 0.0:
-                return math.inf
-            continue
-        gap = loss_fenchel_gap(loss, z[j], alpha[j] / c[j], y[j])
-        if gap == math.inf:
-            return math.inf
-        # Not max(0, gap), which would hide a NaN.
-        total, carry = _add(total, carry, 0.0 if gap < 0.0 else c[j] * gap)
-    return _sum(total, carry)
+    return float(sum_values_and_gaps(loss, z, alpha, y, c)[1])
+
+
+@kernel
+def sum_values_and_gaps(
+    loss: Any, z: FloatArray, alpha: FloatArray, y: FloatArray, c: FloatArray
+) -> tuple[float, float]:
+    """``sum_values`` and ``sum_fenchel_gaps``, which share φ(z_j; y_j)."""
+    total, carry, gaps, gaps_carry = 0.0, 0.0, 0.0, 0.0
+    for first in range(0, z.shape[0], BLOCK):
+        values_here, gaps_here = 0.0, 0.0
+        for j in range(first, min(first + BLOCK, z.shape[0])):
+            if c[j] > 0.0:
+                value, gap = loss_value_and_gap(loss, z[j], alpha[j] / c[j], y[j])
+                values_here += c[j] * value
+                # Not max(0, gap), which would hide a NaN.
+                gaps_here += 0.0 if gap < 0.0 else c[j] * gap
+            elif alpha[j] != 0.0:
+                gaps_here = math.inf
+        total, carry = _add(total, carry, values_here)
+        gaps, gaps_carry = _add(gaps, gaps_carry, gaps_here)
+    return _sum(total, carry), _sum(gaps, gaps_carry)

@@ -22,8 +22,8 @@ from .losses import (
     derivatives,
     loss_slopes,
     sum_conjugates,
-    sum_fenchel_gaps,
     sum_values,
+    sum_values_and_gaps,
 )
 from .own_loss import as_loss, loss_name
 from .rows import Matrix, Rows
@@ -204,6 +204,10 @@ class Problem:
     @cached_property
     def primal_at_zero(self) -> float:
         """P(0), the unit of the relative gap."""
+        if self.classes is not None:
+            at_zero = float(self.loss.value(0.0, 1.0))
+            if at_zero == self.loss.value(0.0, -1.0):
+                return at_zero  # whatever the labels: the weights have mean 1
         return float(sum_values(self.loss, np.zeros(self.n), self.y, self.sample_weight)) / self.n
 
     def take(self, examples: IntArray) -> Problem:
@@ -320,21 +324,18 @@ class Problem:
         b = self.best_intercept(z) if intercept is None else float(intercept)
         if b:
             z += b
-        primal = self.primal_value(w, z)
-        if given:
-            bracket = float(
-                sum_fenchel_gaps(self.loss, z, alpha, self.y, self.sample_weight) / self.n
-            )
-        else:
+        if not given:
             alpha = self.dual_point(z)
             if not self.is_smooth:
                 # A subgradient at the best intercept need not be the balanced one.
                 alpha = self.rebalanced(alpha)
             w_of_alpha = self.primal_point(alpha)
-            bracket = 0.0
-            if not self.is_smooth:
-                gaps = sum_fenchel_gaps(self.loss, z, alpha, self.y, self.sample_weight)
-                bracket = float(gaps) / self.n
+        if given or not self.is_smooth:
+            total, gaps = sum_values_and_gaps(self.loss, z, alpha, self.y, self.sample_weight)
+            primal = total / self.n + 0.5 * self.lam * float(w @ w)
+            bracket = gaps / self.n
+        else:
+            primal, bracket = self.primal_value(w, z), 0.0
         gap = np.inf
         if self.balanced(alpha):
             apart = w - w_of_alpha
@@ -480,12 +481,21 @@ def _weights(sample_weight: Any, n: int) -> FloatArray | None:
     return np.asarray(weights * (n / weights.sum()))
 
 
+def _labels(seen: Any) -> Any:
+    """The different labels in increasing order; two numbers are found without sorting."""
+    if seen.dtype.kind in "fiu":
+        ends = np.array([seen.min(), seen.max()])
+        if ends[0] != ends[1] and np.all((seen == ends[0]) | (seen == ends[1])):
+            return ends
+    return np.unique(seen)
+
+
 def _targets(
     y: Any, n: int, loss: Any, weights: FloatArray | None
 ) -> tuple[Any | None, FloatArray]:
     """Class labels (or None) and the targets as float64: −1/+1, or the numbers themselves."""
     array = _column(y, n, "y")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and not (np.isfinite(array.min()) and np.isfinite(array.max())):
         raise ValueError("y must be finite, got NaN or infinite values. Drop those examples.")
     if not getattr(loss, "classification", False):
         if array.dtype.kind not in "fiub":
@@ -496,7 +506,7 @@ def _targets(
         return None, array.astype(np.float64)
     seen = array if weights is None else array[weights > 0]
     try:
-        classes = np.unique(seen)
+        classes = _labels(seen)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in seen.tolist()})
         raise ValueError(

@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from scipy import sparse
 
-from ._compile import kernel
+from ._compile import kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_derivative
 
@@ -29,6 +29,9 @@ from .losses import loss_derivative
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
+
+# Examples whose angles are looked at.
+SAMPLE = 8
 
 # Of a row that will be visited soon, so many entries are asked for; the processor sees the rest
 # coming by itself.
@@ -47,11 +50,19 @@ class SparseRows(NamedTuple):
     values: FloatArray
 
     def dot(self, i: int, vector: FloatArray) -> float:
-        """⟨row_i, vector⟩."""
-        total = 0.0
-        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            total += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
-        return total
+        """⟨row_i, vector⟩, as four sums: one would wait for each addition before the next."""
+        first, last = np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])
+        whole = first + (last - first) // np.uint64(4) * np.uint64(4)
+        one, two, three, four = 0.0, 0.0, 0.0, 0.0
+        for k in range(first, whole, np.uint64(4)):
+            j, m, q = k + np.uint64(1), k + np.uint64(2), k + np.uint64(3)
+            one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
+            two += np.float64(self.values[j]) * vector[np.uint64(self.indices[j])]
+            three += np.float64(self.values[m]) * vector[np.uint64(self.indices[m])]
+            four += np.float64(self.values[q]) * vector[np.uint64(self.indices[q])]
+        for k in range(whole, last):
+            one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
+        return (one + two) + (three + four)
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i."""
@@ -298,7 +309,7 @@ class Matrix:
                 self._major = DenseRows(self._major.values.reshape(length, -1))
                 self.nnz = self._major.values.size
         else:
-            self._major, self._by = _checked_dense(X)
+            self._major, self._by, self.nnz = _checked_dense(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
 
     @property
@@ -326,7 +337,7 @@ class Matrix:
         """‖X‖₀, the number of entries different from zero."""
         if isinstance(self._major, SparseRows):
             return len(self._major.values)
-        return int(self._dense_counts[0].sum())
+        return _finite_nonzeros(self._major.values)
 
     def counts(self, by: str) -> IntArray:
         """‖row‖₀ of every example or feature."""
@@ -339,14 +350,19 @@ class Matrix:
         rows, along = self._major, by == self._by
         if isinstance(rows, SparseRows) and column_weights is None and not along:
             return self._across[1].copy()
-        length, width = self.shape if by == "example" else self.shape[::-1]
+        length = self.shape[0] if by == "example" else self.shape[1]
         # One number stands for equal weights: no vector to make, nothing to look up.
         weights = np.ones(1) if column_weights is None else column_weights
         out = np.zeros(length)
         if isinstance(rows, SparseRows):
             (_sparse_squares_along if along else _sparse_squares_across)(rows, weights, out)
         else:
-            _dense_squares(rows.values, np.broadcast_to(weights, width), along, out)
+            for block in _blocks(rows.values, 1 << 24):
+                if along:
+                    _dense_squares_along(rows.values[block], weights, out[block])
+                else:
+                    part = weights if column_weights is None else weights[block]
+                    _dense_squares_across(rows.values[block], part, out)
         return out
 
     @cached_property
@@ -362,10 +378,8 @@ class Matrix:
         values = self._major.values
         along = np.zeros(values.shape[0], dtype=np.int64)
         across = np.zeros(values.shape[1], dtype=np.int64)
-        for block in _blocks(values):
-            nonzero = values[block] != 0
-            along[block] = nonzero.sum(axis=1)
-            across += nonzero.sum(axis=0)
+        for block in _blocks(values, 1 << 24):
+            _count_nonzeros(values[block], along[block], across)
         return along, across
 
     def times(self, w: FloatArray) -> FloatArray:
@@ -400,6 +414,17 @@ class Matrix:
         values = np.empty(indptr[-1], dtype=rows.values.dtype)
         _copy_rows(rows, examples, indices, values)
         return _matrix(_sparse_rows(indptr, indices, values), "example", shape)
+
+    def squared_cosine(self) -> float:
+        """The mean squared cosine of the angle between two examples of dense data, by a sample."""
+        values = self._major.values if self._by == "example" else self._major.values.T
+        some = values[:: -(-len(values) // SAMPLE)].astype(np.float64, copy=False)
+        gram = some @ some.T
+        squares = gram.diagonal().copy()
+        if len(some) < 2 or not 1e-150 < squares.min() <= squares.max() < 1e150:
+            return 1.0  # nothing is known
+        gram /= np.sqrt(np.outer(squares, squares))
+        return float(np.vdot(gram, gram) - len(some)) / (len(some) * (len(some) - 1))
 
     def gram_of_features(self, h: FloatArray) -> FloatArray:
         """Xᵀ Diag(h) X for h ≥ 0, the lower triangle of which is filled."""
@@ -501,26 +526,56 @@ def _scatter(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
             row_add(rows, i, vector[i], out)
 
 
-def _dense_squares(values: Any, weights: FloatArray, along: bool, out: FloatArray) -> None:
-    for block in _blocks(values):
-        part = values[block].astype(np.float64)
-        part *= part
-        if along:
-            out[block] = part @ weights
+@kernel
+def _count_nonzeros(values, along, across):  # type: ignore[no-untyped-def]
+    for i in range(values.shape[0]):
+        total = 0
+        for j in range(np.uint64(values.shape[1])):
+            nonzero = np.int64(values[i, j] != 0.0)
+            total += nonzero
+            across[j] += nonzero
+        along[i] = total
+
+
+@reordered_kernel
+def _dense_squares_along(values, weights, out):  # type: ignore[no-untyped-def]
+    equal = weights.size == 1
+    for i in range(values.shape[0]):
+        total = 0.0
+        if equal:
+            for j in range(np.uint64(values.shape[1])):
+                total += np.float64(values[i, j]) * np.float64(values[i, j])
+            out[i] = weights[0] * total
         else:
-            out += weights[block] @ part
+            for j in range(np.uint64(values.shape[1])):
+                total += weights[j] * np.float64(values[i, j]) * np.float64(values[i, j])
+            out[i] = total
 
 
 @kernel
+def _dense_squares_across(values, weights, out):  # type: ignore[no-untyped-def]
+    equal = weights.size == 1
+    for i in range(values.shape[0]):
+        c = weights[0] if equal else weights[i]
+        for j in range(np.uint64(values.shape[1])):
+            out[j] += c * np.float64(values[i, j]) * np.float64(values[i, j])
+
+
+@reordered_kernel
 def _sparse_squares_along(rows, weights, out):  # type: ignore[no-untyped-def]
     equal = weights.size == 1
     for i in range(out.size):
         total = 0.0
-        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            x = np.float64(rows.values[k])
-            c = weights[0] if equal else weights[np.uint64(rows.indices[k])]
-            total += c * x * x
-        out[i] = total
+        low, high = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
+        if equal:
+            for k in range(low, high):
+                total += np.float64(rows.values[k]) * np.float64(rows.values[k])
+            out[i] = weights[0] * total
+        else:
+            for k in range(low, high):
+                x = np.float64(rows.values[k])
+                total += weights[np.uint64(rows.indices[k])] * x * x
+            out[i] = total
 
 
 @kernel
@@ -643,7 +698,8 @@ def real_values(array: Any, name: str) -> Any:
     return array.astype(np.float64, copy=False)
 
 
-def _checked_dense(X: Any) -> tuple[DenseRows, str]:
+def _checked_dense(X: Any) -> tuple[DenseRows, str, int]:
+    """The rows, whether they are examples or features, and the number of nonzeros."""
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -667,9 +723,10 @@ def _checked_dense(X: Any) -> tuple[DenseRows, str]:
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         array, by = array.T, "feature"
     array = _plain(array)
-    for block in _blocks(array):
-        _require_finite(array[block])
-    return DenseRows(_frozen(array)), by
+    nonzeros = _finite_nonzeros(array)
+    if nonzeros < 0:
+        raise _not_finite(array)
+    return DenseRows(_frozen(array)), by, nonzeros
 
 
 def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
@@ -695,16 +752,24 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
     verdict = _inspect(rows, length, width)
     if verdict == _BROKEN:
         raise ValueError(_BROKEN_MATRIX)
-    if verdict == _NOT_CANONICAL:
+    rows = _used(rows)
+    nonzeros = _finite_nonzeros(rows.values)
+    if nonzeros >= 0 and (verdict == _NOT_CANONICAL or nonzeros < len(rows.values)):
         kind = sparse.csr_array if by == "example" else sparse.csc_array
         copy = kind((data, indices, indptr), shape=X.shape, copy=True)
         copy.sum_duplicates()
         copy.eliminate_zeros()
-        rows = _sparse_rows(copy.indptr, copy.indices, copy.data)
-    stored = int(rows.indptr[-1])
-    rows = SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
-    _require_finite(rows.values)
+        rows = _used(_sparse_rows(copy.indptr, copy.indices, copy.data))
+        nonzeros = _finite_nonzeros(rows.values)  # a sum may have overflowed
+    if nonzeros < 0:
+        raise _not_finite(rows.values)
     return rows, by
+
+
+def _used(rows: SparseRows) -> SparseRows:
+    """The rows without what may be stored behind the last one."""
+    stored = int(rows.indptr[-1])
+    return SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
 
 
 _BROKEN_MATRIX = (
@@ -716,24 +781,33 @@ _CANONICAL, _NOT_CANONICAL, _BROKEN = 0, 1, 2
 
 @kernel
 def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
-    """Check the structure in one pass: valid at all, sorted, no duplicates, no stored zeros."""
-    if rows.indptr.size != length + 1 or rows.indptr[0] != 0:
+    """Check the structure: valid at all, sorted, no duplicates.
+
+    Plain loops over whole arrays, one thing at a time: they run in vector registers.
+    """
+    indptr, indices = rows.indptr, rows.indices
+    if indptr.size != length + 1 or indptr[0] != 0 or indptr[length] > indices.size:
         return _BROKEN
-    if rows.indptr[length] > rows.indices.size:
-        return _BROKEN
-    verdict = _CANONICAL
     for i in range(length):
-        if rows.indptr[i + 1] < rows.indptr[i] or rows.indptr[i + 1] > rows.indices.size:
+        if indptr[i + 1] < indptr[i]:
             return _BROKEN
-        before = -1
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = np.int64(rows.indices[k])
-            if j < 0 or j >= width:
-                return _BROKEN
-            if j <= before or rows.values[k] == 0.0:
-                verdict = _NOT_CANONICAL
-            before = j
-    return verdict
+    stored = indptr[length]
+    if stored == 0:
+        return _CANONICAL
+    before, after = indices[: stored - 1], indices[1:stored]
+    low, high = np.int64(indices[0]), np.int64(indices[0])
+    not_rising = 0
+    for k in range(after.size):
+        low, high = min(low, np.int64(after[k])), max(high, np.int64(after[k]))
+        not_rising += after[k] <= before[k]
+    if low < 0 or high >= width:
+        return _BROKEN
+    # Where a row begins, the column may well be smaller than the last one of the row before.
+    for i in range(1, length):
+        first = indptr[i]
+        if 0 < first < indptr[i + 1]:
+            not_rising -= indices[first] <= indices[first - 1]
+    return _NOT_CANONICAL if not_rising else _CANONICAL
 
 
 def _require_entries(shape: tuple[int, ...]) -> None:
@@ -743,16 +817,37 @@ def _require_entries(shape: tuple[int, ...]) -> None:
         )
 
 
-def _require_finite(values: Any) -> None:
-    """Raise if a value is NaN or infinite."""
-    with np.errstate(all="ignore"):
-        # NaN and inf survive addition: a finite sum needs no second look.
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
+def _finite_nonzeros(values: Any) -> int:
+    """How many of the values are not zero; -1 if one of them is NaN or infinite."""
+    flat, bits = values.reshape(-1), np.dtype(f"u{values.dtype.itemsize}")
+    sign, exponent = (1 << 63, 0x7FF << 52) if bits.itemsize == 8 else (1 << 31, 0xFF << 23)
+    total = 0
+    for first in range(0, flat.size, 1 << 26):  # in pieces, so that Ctrl-C is heard
+        part = flat[first : first + (1 << 26)].view(bits)
+        found = _nonzero_bits(part, bits.type(sign - 1), bits.type(exponent))
+        if found < 0:
+            return -1
+        total += int(found)
+    return total
+
+
+@kernel
+def _nonzero_bits(bits, size, exponent):  # type: ignore[no-untyped-def]
+    """Count entries other than ±0 by their bits, which runs in vector registers.
+
+    -1 if an exponent has all its bits set, which means NaN or infinity.
+    """
+    nonzeros, bad = 0, 0
+    for k in range(bits.size):
+        nonzeros += (bits[k] & size) != 0
+        bad |= (bits[k] & exponent) == exponent
+    return -1 if bad else nonzeros
+
+
+def _not_finite(values: Any) -> ValueError:
     bad = ~np.isfinite(values)
-    if bad.any():
-        what = "NaN" if np.isnan(values).any() else "infinite values"
-        raise ValueError(
-            f"X must be finite, got {what} in {int(bad.sum())} entries. "
-            "Drop or impute them first (for example with sklearn.impute.SimpleImputer)."
-        )
+    what = "NaN" if np.isnan(values).any() else "infinite values"
+    return ValueError(
+        f"X must be finite, got {what} in {int(bad.sum())} entries. "
+        "Drop or impute them first (for example with sklearn.impute.SimpleImputer)."
+    )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ._compile import seconds_compiling
 from ._types import FloatArray
 from .checkpoints import Entry
 from .methods import METHODS, Method
-from .methods.auto import Auto
+from .methods.auto import ENGINE, Auto, engine_method
 from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
 from .own_loss import loss_name
 from .problem import Certificate, Problem
@@ -33,9 +34,12 @@ CHECKS_PER_DOUBLING = 20
 
 # A round of few passes costs no more than a check: then only one round in so many is checked.
 CHEAP_PASSES = 4
-CHEAP_ROUNDS = 8
+CHEAP_ROUNDS = 16
 # A round that visits fewer nonzeros than the data has counts as a part of one, at least this.
 LEAST_ROUND = 0.1
+
+# A method's own estimate of its gap is corrected by what the last check found, within these.
+LEAST_FACTOR, MOST_FACTOR = 0.3, 100.0
 
 # So many checks without a fall of the gap by 1 % mean that it will not fall any more.
 STALL_CHECKS = 12
@@ -99,10 +103,10 @@ def solve(
     name, runner = _as_method(method, tol)
     chosen = require_usable(problem, name, runner, sampling)
     w, alpha = _start_point(problem, start)
-    rng = np.random.default_rng(seed)
     checkpoint = checkpoints.current()
     if checkpoint is None:
-        return _solved(run, name, runner, chosen, rng, w, alpha, None)
+        return _solved(run, name, runner, chosen, _generator(seed), w, alpha, None)
+    rng = np.random.default_rng(seed)
     with checkpoint.entry(
         problem, name, runner, chosen, rng, seed is not None, (w, alpha),
         tol=float(tol), max_passes=float(max_passes), callback=callback is not None,
@@ -182,6 +186,27 @@ def _drive(
         entry.save(_snapshot(run, ahead))  # with more time it can go on
 
 
+def _generator(seed: Any) -> Any:
+    """NumPy's generator for the seed; made on first use where that cannot fail."""
+    simple = seed is None or (type(seed) is int and seed >= 0)
+    return _Deferred(seed) if simple else np.random.default_rng(seed)
+
+
+class _Deferred:
+    """A generator that is made when it is needed: some problems are solved in less time."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.seed = seed
+
+    @cached_property
+    def made(self) -> np.random.Generator:
+        """The generator itself."""
+        return np.random.default_rng(self.seed)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made, name)
+
+
 class _Drawn:
     """Advances a method by draws from its sampling, from one check to the next."""
 
@@ -252,13 +277,17 @@ class _OwnOrder:
         self.run, self.method, self.state = run, method, state
         self.pause: Callable[[], None] | None = None  # called where the run can be saved
         self.estimate = getattr(method, "gap_estimate", None)
-        self.before = np.inf  # the gap one round ago
+        self.expected = np.inf  # the relative gap that the method told before the last check
+        self.factor = 1.0  # what that check found, over what was expected
         self.rounds = 0.0
         self.due = 1.0 if run.callback is not None else float(FIRST_CHECK)
 
     def to_next_check(self) -> None:
         """Advance until it is time for a check."""
         run, estimate = self.run, self.estimate
+        if 0 < self.expected < np.inf and run.best.upper is not None:
+            found = run.best.relative_gap / self.expected
+            self.factor = min(max(found, LEAST_FACTOR), MOST_FACTOR)
         while True:
             if self.pause is not None:
                 self.pause()
@@ -269,23 +298,21 @@ class _OwnOrder:
             share = work / max(run.problem.matrix.nnz, 1)
             self.rounds += min(max(share, LEAST_ROUND), 1.0) if cheap else 1.0
             over = run.out_of_time() or run.passes >= run.max_passes
-            if estimate is None or self.rounds >= self.due or over:
+            if estimate is None:
                 break
-            gap, before = run.problem.relative(estimate(self.state)), self.before
-            self.before = gap
-            # The gap along an epoch is as old as the epoch: now it is a contraction smaller.
-            if gap * (min(gap / before, 1.0) if 0 < before < np.inf else 1.0) <= run.tol:
+            self.expected = run.problem.relative(estimate(self.state))
+            if self.rounds >= self.due or over or self.expected * self.factor <= run.tol:
                 break
         every = CHEAP_ROUNDS if cheap and run.callback is None else 1
         self.due = max(self.due, self.rounds + max(every, self.rounds / CHECKS_PER_DOUBLING))
 
     def position(self) -> dict[str, Any]:
         """What to save beside the state."""
-        return {"own_order": (self.before, self.rounds, self.due)}
+        return {"own_order": (self.expected, self.factor, self.rounds, self.due)}
 
     def go_on(self, saved: dict[str, Any]) -> None:
         """Go back to a saved position."""
-        self.before, self.rounds, self.due = saved["own_order"]
+        self.expected, self.factor, self.rounds, self.due = saved["own_order"]
 
 
 def _snapshot(run: _Run, ahead: _OwnOrder | _Drawn) -> dict[str, Any]:
@@ -448,7 +475,7 @@ def _as_method(method: Any, tol: float) -> tuple[str, Method]:
     if isinstance(method, str):
         if method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}.")
-        return method, METHODS[method]()
+        return method, engine_method(method, tol) if method in ENGINE else METHODS[method]()
     if isinstance(method, type):
         method = method()
     needed = ("side", "free_intercept", "samplings", "start", "advance", "iterate")

@@ -222,7 +222,24 @@ def test_multinomial_on_both_sides(name, kind):
         )
 
 
-def test_multinomial_on_text():
+@pytest.mark.parametrize("side", SIDES)
+def test_multinomial_on_all_of_a_text_collection(side, news20):
+    X, y, theirs = news20
+    ours = LogisticRegression(C=1.0, tol=2e-17, side=side, max_iter=3000).fit(X, y)
+    assert ours.dual_gap_ <= 2e-17
+    agree(ours, theirs)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def news20():
+    """All 15,935 documents in 20 classes, with scikit-learn's solution."""
+    X, y = real("news20")
+    X = normalize(X[:, X.getnnz(axis=0) > 0])
+    return X, y, sklearn_logistic(X, y, C=1.0)
+
+
+def test_weighted_multinomial_on_text():
     X, y = real("news20")
     X, y = normalize(X[::16]), y[::16]
     X, s = X[:, X.getnnz(axis=0) > 0], weights(len(y)) + 1  # every class needs a weight

@@ -322,7 +322,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         sides: dict[str, Any] = {side: predicted(first, side, tol) for side in ("primal", "dual")}
         for cost in sides.values():
             cost["seconds"] *= len(problems)
-        return {**sides, "side": SIDE_OF[first_choice(first)[0]]}
+        return {**sides, "side": SIDE_OF[first_choice(first, tol)[0]]}
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Problem], float]:
         """The problems that ``fit`` would solve."""

@@ -9,17 +9,15 @@ from numpy.random import Generator
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..methods import METHODS
-from ..methods.auto import (
-    ASSUMED_EPOCHS,
+from ..methods.auto import ENGINE, Auto, State, corner_choice
+from ..methods.prices import (
     CORNER_STEPS,
-    ENGINE,
-    NEWTON_STEPS,
-    Auto,
-    State,
-    corner_choice,
     corner_price,
     direct_prices,
-    epoch_cost,
+    epoch_price,
+    expected_epochs,
+    newton_price,
+    newton_steps,
 )
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
 from ..own_loss import loss_name
@@ -35,6 +33,8 @@ MOST_GRAM_EXAMPLES = 5000
 
 # Newton steps to be expected from a start that was extrapolated along a path.
 WARM_STEPS = 2
+# Epochs to be expected of dual coordinate descent from there.
+WARM_EPOCHS = 12
 
 # Problems that Newton's method should solve within this many nanoseconds are solved to machine
 # precision: the last digits cost less than the bookkeeping around them.
@@ -54,7 +54,7 @@ def method_for(problem: Problem, side: str, tol: float, warm: bool = False) -> A
     return WarmAuto(tol) if warm else Auto(tol)
 
 
-def first_on(problem: Problem, side: str) -> tuple[str, float]:
+def first_on(problem: Problem, side: str, tol: float = 1e-6) -> tuple[str, float]:
     """The method to start with on one side, and its predicted seconds if it is a direct one.
 
     Newton's method on the smaller matrix where that is cheap, coordinate descent otherwise.
@@ -73,7 +73,7 @@ def first_on(problem: Problem, side: str) -> tuple[str, float]:
     }[side]
     price = direct_prices(problem)[direct]
     fits = direct == "newton" or problem.n <= MOST_GRAM_EXAMPLES
-    if fits and price <= ASSUMED_EPOCHS[direct] * epoch_cost(problem, descent):
+    if fits and price <= expected_epochs(problem, tol) * epoch_price(problem, descent):
         return direct, price * 1e-9
     return descent, float("nan")
 
@@ -82,14 +82,14 @@ def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:
     """What one side should need: its first method, passes over the data, seconds."""
     if side == "primal" and not problem.is_smooth:
         return {"method": "none", "passes": float("inf"), "seconds": float("inf")}
-    name, seconds = first_on(problem, side)
+    name, seconds = first_on(problem, side, tol)
     if name == "ssnal":
         return {"method": name, "passes": float(CORNER_STEPS), "seconds": seconds}
     if name in ("newton", "gram_newton"):
-        return {"method": name, "passes": float(NEWTON_STEPS), "seconds": seconds}
+        return {"method": name, "passes": float(newton_steps(problem)), "seconds": seconds}
     bound = METHODS[name]().complexity(problem, None)
     passes = bound.passes(min(max(tol, 1e-15), 0.5))
-    seconds = passes * epoch_cost(problem, name) * 1e-9
+    seconds = passes * epoch_price(problem, name) * 1e-9
     return {"method": name, "passes": passes, "seconds": seconds}
 
 
@@ -115,8 +115,8 @@ class WarmAuto(Auto):
         """Newton's method where that many steps are cheap, otherwise the usual choice."""
         if not problem.is_smooth:
             return super()._first(problem)
-        price = direct_prices(problem)["newton"] * WARM_STEPS / NEWTON_STEPS
-        if price <= ASSUMED_EPOCHS["newton"] * epoch_cost(problem, "dual_cd"):
+        price = newton_price(problem) * min(WARM_STEPS / newton_steps(problem), 1.0)
+        if price <= WARM_EPOCHS * epoch_price(problem, "dual_cd"):
             return "newton", f"a good start: about {WARM_STEPS} steps"
         return super()._first(problem)
 
@@ -130,7 +130,11 @@ class OneSide(Auto):
 
     def _first(self, problem: Problem) -> tuple[str, str]:
         """The first choice on the one side."""
-        return first_on(problem, self.only)[0], f"asked for the {self.only} side"
+        return first_on(problem, self.only, self.tol)[0], f"asked for the {self.only} side"
+
+    def _wants_a_start(self, problem: Problem, name: str) -> bool:
+        """Never: the start would be on the dual."""
+        return False
 
     def _successor(self, state: State) -> tuple[str, str] | None:
         """What the engine would change to, or this side's second-order method in its place."""

@@ -10,65 +10,60 @@ import numpy as np
 from numpy.random import Generator
 
 from .._types import FloatArray, Side
-from ..complexity import Complexity, importance_complexity
+from ..complexity import Complexity
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import Method
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
 from .gram_newton_cg import GramNewtonCG
-from .newton import Newton, hessian_work, is_small, slopes
+from .newton import Newton, is_small, slopes
 from .newton_cg import NewtonCG
+from .prices import (
+    CORNER_STEPS,
+    cg_price,
+    corner_price,
+    direct_prices,
+    dual_bound,
+    epoch_price,
+    expected_epochs,
+    least_direct_price,
+    newton_price,
+    rescue_prices,
+)
 from .primal_cd import INNER_EPOCHS, PrimalCD
 from .ssnal import SSNAL
-
-# Nanoseconds per unit of work on a common machine. Only their ratios matter, and only roughly:
-# the observed contraction corrects a wrong first choice.
-VISIT_SPARSE = 6.0  # a nonzero in coordinate descent, its row met in random order
-VISIT_DENSE = 1.2
-VISIT_STREAMED = 1.2  # a nonzero in a product with the whole matrix
-EXAMPLE = 100.0  # the scalar work for one example: exponentials, the one-dimensional problem
-SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
-FLOP = 0.08  # a multiply-add in BLAS
-STEP = 60_000.0  # the fixed price of a Newton step
-PRODUCT = 20_000.0  # the fixed price of two products with the data
 
 # Sparse data with more than this share of nonzeros is copied into dense rows, if not too large.
 DENSE_SHARE = 0.25
 DENSE_PLACES = 50_000_000
 
-NEWTON_STEPS = 6
 # With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular, while T_P knows nothing of the
-# curvature that so many examples give P: if T_D promises more passes than this, try the primal.
-MANY_PASSES = 8.0
-# Rounds to be assumed for the other side's coordinate descent before it has run.
-ASSUMED_ROUNDS = {"primal_cd": 8, "dual_cd": 12}
-# The epochs to be assumed for coordinate descent before it has run, when a factored matrix is the
-# other choice: fewer where examples are few, since D is then well conditioned.
-ASSUMED_EPOCHS = {"newton": 12, "gram_newton": 5}
-# Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
-# mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
-PRODUCTS = 1.6
-# They need about this times √epochs products where coordinate descent on the same side needs that
-# many epochs; so many times more if the loss is not quadratic. Measured on text, for the dual.
-PRODUCTS_PER_ROOT = 10.0
-NOT_QUADRATIC = 5.0
+# curvature that so many examples give P: if the dual needs longer than so many rounds on the
+# primal, these are tried. It is not given up for fewer than so many later on.
+FEW_ROUNDS = 6
+ASSUMED_ROUNDS = 8
+# Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
+# which then costs about this part of what it would from zero.
+GOOD_START = 30.0
+REST_OF_NEWTON = 0.7
 # Rounds without progress after which a second-order method is given up for another one, and the
 # most nanoseconds that one may be predicted to take.
 STUCK_ROUNDS = 6
 MOST_RESCUE = 30e9
 # Epochs before the observed contraction is trusted, and how far: a prediction this many times
-# too long is common.
-TRIAL_EPOCHS = 4
+# too long is common. They have to be worth so many nanoseconds, or looking costs as much as doing.
+TRIAL_EPOCHS, TRIAL_ROUNDS = 4, 2
+TRIAL_PRICE = 200_000.0
 TRUST = 2.0
+# A trial that costs less than this part of any matrix is made whatever the bounds say.
+NEARLY_FREE = 0.15
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
-# For a loss with corners: the steps that ``ssnal`` takes about, the part of a Hessian of all
-# examples that one of them builds on average, and the epochs to be assumed for ``dual_cd``, by
-# whether there are more features than examples.
-CORNER_STEPS = 40
-CORNER_SHARE = 0.15
+# Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
+# than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
 CORNER_EPOCHS = {True: 30, False: 200}
+CHEAP_CORNERS = 40e6
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -84,6 +79,7 @@ class State:
     inner: Any  # its state
     gaps: list[float] = field(default_factory=list)  # its estimates so far
     prices: dict[str, float] = field(default_factory=dict)  # of the rescues, in nanoseconds
+    planned: bool = False  # whether coordinate descent is but a start for Newton's method
     share: float = 1.0  # the last round's work, in whole rounds
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
@@ -127,28 +123,44 @@ class Auto:
         if dense_pays(problem):
             problem = problem.densified()
         name, why = self._first(problem)
-        method = self._method(name)
+        planned = w is None and alpha is None and self._wants_a_start(problem, name)
+        if planned:
+            name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
+        method: Any = engine_method(name, self.tol)
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
-        return State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
+        state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
+        state.next_watch = trial_length(name)
+        if planned:
+            # The fall from P(0), the gap at zero, to the first epoch's tells how it will go on.
+            state.planned, state.next_watch, state.gaps = True, 2, [problem.primal_at_zero]
+        return state
 
     def _first(self, problem: Problem) -> tuple[str, str]:
         """The method to start with, and why."""
-        return first_choice(problem)
+        return first_choice(problem, self.tol)
+
+    def _wants_a_start(self, problem: Problem, name: str) -> bool:
+        """Whether a few epochs on the dual lead Newton's method faster to where it converges.
+
+        They may also turn out to be all that was needed.
+        """
+        if name != "newton" or is_small(problem) or getattr(problem.loss, "quadratic", False):
+            return False
+        return dual_bound(problem) <= GOOD_START
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
         work = state.method.advance(state.inner, None)
-        state.share = work / (1 if state.name == "dual_cd" else 3) / state.problem.matrix.nnz
-        state.gaps.append(self.gap_estimate(state))
+        # Several epochs of a small problem are one call.
+        told = state.inner.gaps if state.name in DESCENT else [self.gap_estimate(state)]
+        passes = 1 if state.name == "dual_cd" else 3
+        state.share = work / len(told) / passes / state.problem.matrix.nnz
+        state.gaps.extend(told)
         successor = self._successor(state)
         if successor is not None:
             name, why = successor
-            _hand_over(state, name, self._method(name), why)
+            _hand_over(state, name, engine_method(name, self.tol), why)
         return work
-
-    def _method(self, name: str) -> Any:
-        """One of the engine's methods; the one that saves work on the way is told the aim."""
-        return ENGINE[name](self.tol) if name in TOLD else ENGINE[name]()
 
     def gap_estimate(self, state: State) -> float:
         """The current method's estimate."""
@@ -171,30 +183,39 @@ class Auto:
         p = state.problem
         if not p.is_smooth:
             return self._corner_successor(state)
-        if state.name not in ("dual_cd", "primal_cd"):
+        if state.name not in DESCENT:
             return self._fallback(state)
         if len(state.gaps) < state.next_watch:
             return None
+        if not state.planned and len(state.gaps) * epoch_price(p, state.name) < TRIAL_PRICE:
+            return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
         left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
-        ahead = left * epoch_cost(p, state.name) * state.share / TRUST
+        ahead = left * epoch_price(p, state.name) * state.share
+        if state.planned:
+            state.next_watch = len(state.gaps) + 1
+            if ahead <= REST_OF_NEWTON * newton_price(p):
+                return None
+            return "newton", f"dual_cd would need about {left:.0f} more rounds"
+        ahead /= TRUST
         if not state.prices:
-            state.prices = rescues(p, p.beta)
+            state.prices = rescue_prices(p, p.beta, ahead)
         if state.name == "dual_cd":
             state.prices["gram_newton_cg"] = cg_price(p, left / TRUST)
         else:
             observed = cg_price(p, INNER_EPOCHS * left / TRUST)
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
-        other = "primal_cd" if state.name == "dual_cd" else "dual_cd"
-        if other not in state.tried and (p.n >= p.d) == (other == "primal_cd"):
-            state.prices[other] = ASSUMED_ROUNDS[other] * epoch_cost(p, other)
+        if state.name == "dual_cd" and "primal_cd" not in state.tried and p.n >= p.d:
+            state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
+        elif state.name == "primal_cd" and "dual_cd" not in state.tried:
+            state.prices["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
         # A look at the curvature costs a pass: only where it could decide, and not too often.
         if ahead <= min(min(state.prices.values()), SMALLEST_SHARE * state.prices["newton_cg"]):
             return None
         if len(state.gaps) >= state.next_look:
             state.next_look = 2 * len(state.gaps)
             z = p.matrix.times(state.method.iterate(state.inner)[0])
-            state.prices.update(rescues(p, float(slopes(p, z)[1].mean())))
+            state.prices.update(rescue_prices(p, float(slopes(p, z)[1].mean()), ahead))
         rescue = min(state.prices.items(), key=lambda item: item[1])
         if ahead <= rescue[1]:
             return None
@@ -210,7 +231,7 @@ class Auto:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
         left = epochs_left(state.gaps, self.tol * state.problem.primal_at_zero)
-        ahead = left * epoch_cost(state.problem, "dual_cd") * state.share / TRUST
+        ahead = left * epoch_price(state.problem, "dual_cd") * state.share / TRUST
         price = corner_price(state.problem)
         if ahead <= price or price > MOST_RESCUE:
             return None
@@ -224,13 +245,15 @@ class Auto:
             return None
         others = {
             name: price
-            for name, price in rescues(state.problem, state.problem.beta).items()
+            for name, price in rescue_prices(state.problem, state.problem.beta).items()
             if name not in state.tried and price <= MOST_RESCUE
         }
         if not others:
             return None
         return min(others, key=lambda name: others[name]), f"{state.name} is stuck"
 
+
+DESCENT = ("dual_cd", "primal_cd")  # coordinate descent, which tells the gap of every round
 
 ENGINE: dict[str, Any] = {
     "dual_cd": DualCD,
@@ -242,7 +265,12 @@ ENGINE: dict[str, Any] = {
     "ssnal": SSNAL,
 }
 
-TOLD = ("dual_cd", "newton", "newton_cg", "gram_newton_cg")  # those whose start takes ``tol``
+TOLD = ("dual_cd", "primal_cd", "newton", "newton_cg", "gram_newton_cg")
+
+
+def engine_method(name: str, tol: float) -> Any:
+    """One of the engine's methods; those that save work on the way are told the aim."""
+    return ENGINE[name](tol) if name in TOLD else ENGINE[name]()
 
 
 def dense_pays(problem: Problem) -> bool:
@@ -252,100 +280,54 @@ def dense_pays(problem: Problem) -> bool:
     return full and places <= DENSE_PLACES
 
 
-def first_choice(problem: Problem) -> tuple[str, str]:
+def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The method to start with, and why."""
     if not problem.is_smooth:
         return corner_choice(problem)
     if is_small(problem):
         return "newton", "few features and few examples"
-    direct, price = min(direct_prices(problem).items(), key=lambda item: item[1])
-    epoch = epoch_cost(problem, "dual_cd")
-    if price <= ASSUMED_EPOCHS[direct] * epoch:
+    if trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
+        return descent_choice(problem, tol)
+    descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
+    direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
+    if price <= descent:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
-    return descent_choice(problem)
+    return descent_choice(problem, tol)
 
 
-def descent_choice(problem: Problem) -> tuple[str, str]:
+def trial_price(problem: Problem) -> float:
+    """What it costs to see how coordinate descent gets on."""
+    name = "primal_cd" if problem.n >= problem.d else "dual_cd"
+    return max(TRIAL_PRICE, trial_length(name) * epoch_price(problem, name))
+
+
+def trial_length(name: str) -> int:
+    """The rounds after which a method's contraction is looked at."""
+    return TRIAL_ROUNDS if name == "primal_cd" else TRIAL_EPOCHS
+
+
+def descent_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The side on which coordinate descent should be faster, as its method, and why."""
     if not problem.is_smooth:
         return "dual_cd", "the loss has corners, so only the dual has coordinate steps"
     if problem.n < problem.d:
         return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
     bound = dual_bound(problem)
-    if bound > MANY_PASSES:
+    dual = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
+    if dual > FEW_ROUNDS * epoch_price(problem, "primal_cd"):
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
     return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
 
 
 def corner_choice(problem: Problem) -> tuple[str, str]:
     """The method to start with for a loss with corners, and why."""
-    epochs = CORNER_EPOCHS[problem.n < problem.d]
-    if corner_price(problem) <= epochs * epoch_cost(problem, "dual_cd"):
+    price, epochs = corner_price(problem), CORNER_EPOCHS[problem.n < problem.d]
+    if problem.n >= problem.d and price <= CHEAP_CORNERS:
+        return "ssnal", "a loss with corners and few features: Newton steps are cheap"
+    if price <= epochs * epoch_price(problem, "dual_cd"):
         return "ssnal", f"a loss with corners: Newton steps cost less than {epochs} epochs"
     return "dual_cd", "a loss with corners: the dual has exact coordinate steps"
-
-
-def corner_price(problem: Problem) -> float:
-    """Predicted nanoseconds of ``ssnal``."""
-    n, d = float(problem.n), float(problem.d)
-    operation = SCATTERED if problem.matrix.is_sparse else FLOP
-    gram = CORNER_SHARE * min(n / d, 1.0) * hessian_work(problem) * operation
-    factor = FLOP * (min(n, d) / 2) ** 3 / 3
-    return CORNER_STEPS * (1.5 * _product_cost(problem) + gram + factor + EXAMPLE * n + STEP)
-
-
-def dual_bound(problem: Problem) -> float:
-    """T_D in passes over the data."""
-    return importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
-
-
-def rescues(problem: Problem, curvature: float) -> dict[str, float]:
-    """What can take over from coordinate descent, with its predicted nanoseconds."""
-    squares = float(problem.examples.squared_norms.sum())
-    products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
-    truncated = products * _product_cost(problem) + _steps(problem) * STEP
-    return {**direct_prices(problem), "newton_cg": truncated}
-
-
-def cg_price(problem: Problem, epochs: float) -> float:
-    """Predicted nanoseconds of truncated Newton where descent on its side needs so many epochs."""
-    steps = _steps(problem)
-    products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
-    return products * _product_cost(problem) + steps * STEP
-
-
-def _product_cost(problem: Problem) -> float:
-    """Predicted nanoseconds of a product with X and one with its transpose."""
-    return 2 * VISIT_STREAMED * problem.matrix.nnz + 0.2 * EXAMPLE * problem.n + PRODUCT
-
-
-def direct_prices(problem: Problem) -> dict[str, float]:
-    """Predicted nanoseconds of the methods that factor a matrix."""
-    n, d = float(problem.n), float(problem.d)
-    operation = SCATTERED if problem.matrix.is_sparse else FLOP
-    newton = hessian_work(problem) * operation + FLOP * d**3 / 3 + EXAMPLE * n + STEP
-    if is_small(problem):
-        newton = hessian_work(problem) * SCATTERED + d**3 / 3 + EXAMPLE * n
-    gram = n * problem.matrix.nnz / 2 * operation
-    if problem.matrix.is_sparse:
-        gram = float(problem.features.counts.astype(np.float64) @ problem.features.counts) / 2
-        gram = gram * SCATTERED + 10 * problem.matrix.nnz
-    steps = FLOP * n**3 / 3 + 4 * FLOP * n**2 + EXAMPLE * n + STEP
-    newton_steps = _steps(problem)
-    return {"newton": newton_steps * newton, "gram_newton": gram + newton_steps * steps}
-
-
-def _steps(problem: Problem) -> int:
-    """Newton steps to be expected: one if the loss is its own quadratic model."""
-    return 1 if getattr(problem.loss, "quadratic", False) else NEWTON_STEPS
-
-
-def epoch_cost(problem: Problem, name: str) -> float:
-    """Predicted nanoseconds of one round of coordinate descent."""
-    visit = VISIT_SPARSE if problem.matrix.is_sparse else VISIT_DENSE
-    passes = 1 if name == "dual_cd" else 3
-    return passes * visit * problem.matrix.nnz + EXAMPLE * problem.n
 
 
 def epochs_left(gaps: list[float], target: float) -> float:
@@ -376,6 +358,6 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.name = name
     state.tried.add(name)
-    state.gaps, state.prices = [], {}
-    state.next_watch = state.next_look = TRIAL_EPOCHS
+    state.gaps, state.prices, state.planned = [], {}, False
+    state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

@@ -118,7 +118,7 @@ def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None
         z = problem.matrix.times(w)
         return problem.dual_point(z + problem.best_intercept(z))
     alpha = np.zeros(problem.n)
-    empty = problem.examples.counts == 0
+    empty = problem.examples.squared_norms == 0
     if empty.any() and not problem.fit_intercept:
         alpha[empty] = problem.dual_point(np.zeros(problem.n))[empty]
     return alpha

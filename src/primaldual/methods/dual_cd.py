@@ -17,9 +17,12 @@ from ..rows import fetch_targets, prefetch, row_add, row_dot, row_fetch
 from ..samplings import Draws, Sampling
 from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, first_alpha, into_plane, shuffle
 
-# Up to so many nonzeros several epochs are made in one call; an example counts as that many more.
-SMALL = 60_000
+# Several epochs are made in one call until they have visited so many nonzeros; an example counts as
+# that many more. At first so many epochs or so many nonzeros, later this part of the epochs that
+# have been made.
+AT_ONCE = 400_000
 EXAMPLE = 16
+FEW_EPOCHS, FEW_VISITS, LATER_PART = 2, 50_000, 4
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
 # left out, except in one epoch out of so many.
@@ -47,8 +50,11 @@ class State:
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
     shift: float  # 1/(λ_b n) with a free intercept, else 0
     bias: FloatArray  # the intercept's centre and Σ_j α_j
-    moves: list[float]  # of that centre, the last three since it was extrapolated
-    gap: float  # the gap as seen along the last epoch, each term before its step
+    moves: FloatArray  # of that centre, the last three since it was extrapolated, or NaN
+    gaps: FloatArray  # along the last call's epochs, each term before its step
+    whole: float  # the last of them if its epoch was over all examples, else 0
+    gap: float  # what the gap should be now
+    epochs: int = 0  # made so far
 
 
 class DualCD:
@@ -118,7 +124,8 @@ class DualCD:
         return State(
             problem, np.random.default_rng(0) if rng is None else rng,
             np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int64), FULL_EVERY,
-            side.squared_norms + side.constant, alpha, w, shift, bias, [], np.inf,
+            side.squared_norms + side.constant, alpha, w, shift, bias, np.full(3, np.nan),
+            np.empty(0), 0.0, np.inf,
         )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
@@ -128,37 +135,42 @@ class DualCD:
             state.quiet, p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
             state.norms, state.alpha, state.w, state.bias, state.shift,
         )  # fmt: skip
-        work = self._epochs(state, data)
-        if state.active < p.n and state.gap <= self.tol * p.primal_at_zero:
-            # Those at rest have to agree before this can be the end.
-            state.since = FULL_EVERY
-            work += self._epochs(state, data)
-        return work
+        enough = self.tol * p.primal_at_zero * p.n
+        seed = int(state.rng.integers(1, 2**63))
+        size = p.matrix.nnz + EXAMPLE * p.n
+        if size > AT_ONCE:
+            return self._epoch(state, data, seed, enough)
+        gaps = np.empty(max(FEW_EPOCHS, FEW_VISITS // size, state.epochs // LATER_PART))
+        work, epochs, state.active, state.since, state.whole, state.gap = _epochs(
+            seed, gaps, state.whole, enough, state.order, state.active, state.since, state.moves,
+            *data,
+        )  # fmt: skip
+        state.gaps, state.gap = gaps[:epochs] / p.n, state.gap / p.n
+        state.epochs += epochs
+        return float(work * (p.matrix.nnz / p.n))
 
-    def _epochs(self, state: State, data: Any) -> float:
-        """One epoch, or several small ones, over the examples that do not rest, or over all."""
+    def _epoch(self, state: State, data: Any, seed: int, enough: float) -> float:
+        """One epoch over the examples that do not rest, or over all, in several calls."""
         p, nnz = state.problem, state.problem.matrix.nnz
         if state.since >= FULL_EVERY:
             state.active, state.since = p.n, 0
-        seed = int(state.rng.integers(1, 2**63))
-        size = (nnz / p.n + EXAMPLE) * max(state.active, 1)
-        epochs = max(1, min(int(SMALL / size), FULL_EVERY - state.since))
-        if epochs > 1 and not p.fit_intercept:
-            gap, state.active, visits = _epochs(epochs, seed, state.order, state.active, *data)
-            state.gap, state.since = gap / p.n, state.since + epochs
-            return float(visits * nnz / p.n)
         order = state.order[: state.active]
         shuffle(seed, order)
         # In pieces of about CHUNK nonzeros, so that Ctrl-C is heard between them.
         parts = np.array_split(order, nnz // CHUNK + 1) if nnz > CHUNK else [order]
-        state.gap = sum(_visit(part, *data) for part in parts) / p.n
-        _move_centre(state)
+        gap = sum(_visit(part, *data) for part in parts)
+        move_centre(state.moves, state.bias, state.shift)
         work = nnz if state.active == p.n else p.examples.counts[order].sum()
-        state.active, state.since = _put_behind(order, state.quiet), state.since + 1
+        state.since, state.whole, state.gap = _after(
+            gap, state.active == p.n, state.since, state.whole, enough
+        )
+        state.active = _put_behind(order, state.quiet)
+        state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
+        state.epochs += 1
         return float(work)
 
     def gap_estimate(self, state: State) -> float:
-        """The gap along the last epoch; from scratch it is usually smaller."""
+        """The gap along the last epoch, less what one takes off it; infinite if some rested."""
         return state.gap
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
@@ -175,41 +187,58 @@ class DualCD:
         return importance_complexity(problem.examples)
 
 
-def _move_centre(state: State) -> None:
+@kernel
+def move_centre(moves, bias, shift):  # type: ignore[no-untyped-def]
     """Let the centre follow the intercept, and extrapolate it when its moves shrink steadily.
 
     They shrink like a geometric series: slowly, where the features can stand in for an intercept.
     """
-    move = state.shift * state.bias[1]
-    state.bias[0] += move
-    state.moves = [*state.moves[-2:], move]
-    if len(state.moves) < 3:
+    move = shift * bias[1]
+    bias[0] += move
+    moves[0], moves[1], moves[2] = moves[1], moves[2], move
+    if not (moves[0] != 0.0 and moves[1] != 0.0):
         return
-    earlier, before, last = state.moves
-    if earlier == 0.0 or before == 0.0:
-        return
-    ratio, ratio_before = last / before, before / earlier
-    if SLOW < ratio < 1 and abs(ratio - ratio_before) < STEADY * (1 - ratio):
-        state.bias[0] += move * ratio / (1 - ratio)
-        state.moves = []
+    ratio, ratio_before = moves[2] / moves[1], moves[1] / moves[0]
+    # Not so while one of the moves is NaN.
+    if SLOW < ratio < 1.0 and abs(ratio - ratio_before) < STEADY * (1.0 - ratio):
+        bias[0] += move * ratio / (1.0 - ratio)
+        moves[:] = np.nan
+
+
+@kernel
+def _after(gap, full, since, whole, enough):  # type: ignore[no-untyped-def]
+    """What follows from the gap along an epoch: ``since``, ``whole`` and the gap to be expected."""
+    if full:
+        # Each term is older than the step after it: by now the gap is a contraction smaller.
+        return since + 1, gap, gap * min(gap / whole, 1.0) if whole > 0.0 else gap
+    # Those at rest have to agree before this can be the end.
+    return FULL_EVERY if gap <= enough else since + 1, 0.0, np.inf
 
 
 @kernel
 def _epochs(  # type: ignore[no-untyped-def]
-    epochs, seed, order, active, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
-):
-    """Several epochs without intercept.
+    seed, gaps, whole, enough, order, active, since, moves,
+    quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
+):  # fmt: skip
+    """As many epochs as ``gaps`` has room for, fewer if they visit much or bring the gap down.
 
-    Return the gap along the last, how many examples do not rest, and the number of visits.
+    Return the number of visits and of epochs, how many examples do not rest, and ``_after``.
     """
-    gap, visits = np.inf, 0
-    for _ in range(epochs):
+    visits, most, expected = 0, AT_ONCE // (examples.values.size // y.size + EXAMPLE), np.inf
+    for k in range(gaps.size):
+        if since >= FULL_EVERY:
+            active, since = order.size, 0
         part = order[:active]
         seed = shuffle(seed, part)
         gap = _visit(part, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
+        move_centre(moves, bias, shift)
+        since, whole, expected = _after(gap, active == order.size, since, whole, enough)
         visits += active
         active = _put_behind(part, quiet)
-    return gap, active, visits
+        gaps[k] = gap
+        if expected <= enough or visits >= most:
+            break
+    return visits, k + 1, active, since, whole, expected
 
 
 @kernel

@@ -10,11 +10,10 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import first_alpha, into_domain
-from .newton import BLAS, cholesky_solver, gap_after, line_search, slopes
+from .newton import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
 
 # A curvature below this part of the largest one counts as none.
 FLAT = 1e-14
@@ -130,17 +129,18 @@ def move(
     change = moved + (b - state.intercept)
     # ‖w‖² and ⟨w, δ⟩ through the Gram matrix: λn ⟨w(a), w(a')⟩ = aᵀ K a'.
     along = float(state.a @ moved)
+    after = np.empty(p.n), np.empty(p.n)
     s = line_search(
         p.loss, state.z, change, p.y, p.sample_weight, float(first @ change) + along,
-        along, float(direction @ moved),
+        along, float(direction @ moved), *after,
     )  # fmt: skip
     state.a = state.a + s * direction
     state.intercept += s * (b - state.intercept)
     state.z = state.z + s * change
     into_domain(p.loss, p.y, p.sample_weight, alpha)
     state.alpha = alpha
-    gaps = sum_fenchel_gaps(p.loss, state.z, alpha, p.y, p.sample_weight)
-    state.gap = gap_after(s, float(gaps) / p.n, state.gap)
+    gaps = near_gaps(p.loss, state.z, alpha, p.y, p.sample_weight, *after)
+    state.gap = gap_after(s, gaps / p.n, state.gap)
     return float(s)
 
 

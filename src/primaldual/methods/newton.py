@@ -19,7 +19,6 @@ from ..losses import (
     loss_nearest_dual,
     loss_slopes,
     near_gap,
-    sum_fenchel_gaps,
 )
 from ..problem import Problem
 from ..rows import row_add, row_dot
@@ -37,6 +36,9 @@ SAMPLE_STEPS = 12
 # Where a loss is flat, φ'' says little: after a step shorter than this one step is made with β in
 # its place, which cannot overshoot.
 SHORT = 0.1
+
+# Points that a line search tries, at most.
+LINE_STEPS = 41
 
 # Multiply-adds that BLAS does in the time coordinate descent needs for one nonzero.
 BLAS = 16
@@ -59,6 +61,7 @@ class State:
     w: FloatArray  # primal iterate
     intercept: float
     z: FloatArray  # its margins
+    slopes: tuple[FloatArray, FloatArray] | None = None  # c_j φ'_j and c_j φ''_j at them, if known
     alpha: FloatArray | None = None  # the dual point of the last step, w = w(α) if it was full
     gap: float = np.inf  # of the last step's pair, without a certificate
     decrement: float = np.inf  # twice the decrease of P that the last quadratic model promised
@@ -117,7 +120,7 @@ class Newton:
         """The state at ``w``, at w(α), or at zero."""
         w, intercept, z = starting_point(problem, w, alpha)
         samples: list[IntArray] = []
-        if not w.any():
+        if starts_on_samples(problem) and not w.any():
             samples = _samples(problem, np.random.default_rng(0) if rng is None else rng)
         return State(problem, samples, w, intercept, z)
 
@@ -159,6 +162,16 @@ def is_small(problem: Problem) -> bool:
     return not problem.matrix.is_sparse and problem.n * problem.d**2 <= SMALL
 
 
+def starts_on_samples(problem: Problem) -> bool:
+    """Whether there are so many examples that the first steps are made on a part of them.
+
+    Not where the first step on all of them is the last.
+    """
+    if getattr(problem.loss, "quadratic", False) or is_small(problem):
+        return False
+    return _first_size(problem) * SAMPLE_GROWTH <= 2 * problem.n
+
+
 def hessian_work(problem: Problem) -> float:
     """The multiply-adds of XᵀDiag(h)X."""
     if problem.matrix.is_sparse:
@@ -189,7 +202,7 @@ def starting_point(
 def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
     """Growing random samples, where there are many more examples than features."""
     sizes = []
-    size = SAMPLE_PER_FEATURE * max(problem.d, 8)
+    size = _first_size(problem)
     while size * SAMPLE_GROWTH <= 2 * problem.n:
         sizes.append(size)
         size *= SAMPLE_GROWTH
@@ -199,10 +212,15 @@ def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
     return [np.sort(order[:size]) for size in sizes]
 
 
+def _first_size(problem: Problem) -> int:
+    """The size of the smallest sample."""
+    return SAMPLE_PER_FEATURE * max(problem.d, 8)
+
+
 def _step(state: State) -> float:
     """One Newton step; return the multiply-adds it took."""
     p, lam_n = state.problem, state.problem.lam * state.problem.n
-    first, second = slopes(p, state.z)
+    first, second = slopes(p, state.z) if state.slopes is None else state.slopes
     if state.cautious or not second.any():
         second = p.beta * p.sample_weight
     gradient = p.matrix.transposed_times(first) + lam_n * state.w
@@ -218,19 +236,20 @@ def _step(state: State) -> float:
     change = p.matrix.times(delta)
     change += delta_b
     slope = float(gradient @ delta) + float(first.sum()) * delta_b
+    after = np.empty(p.n), np.empty(p.n)
     s = line_search(
         p.loss, state.z, change, p.y, p.sample_weight, slope,
-        lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
+        lam_n * float(state.w @ delta), lam_n * float(delta @ delta), *after,
     )  # fmt: skip
     state.decrement = -slope / p.n
     state.cautious = s < SHORT and not state.cautious
     state.w = state.w + s * delta
     state.intercept += s * delta_b
     state.z = state.z + s * change
-    state.alpha = np.empty(p.n)
+    state.slopes, state.alpha = after, np.empty(p.n)
     consistent = linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
-    gaps = sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight)
-    state.gap = gap_after(s, float(gaps) / p.n if consistent else np.inf, state.gap)
+    gaps = near_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight, *after)
+    state.gap = gap_after(s, gaps / p.n if consistent else np.inf, state.gap)
     return _step_work(p)
 
 
@@ -266,9 +285,8 @@ def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, a
     size = d + 1 if fit_intercept else d
     H, g = np.empty((size, size)), np.empty(size)
     first, second, change = np.empty(n), np.empty(n), np.empty(n)
-    for j in range(n):
-        slope, curvature = loss_slopes(loss, z[j], y[j])
-        first[j], second[j] = c[j] * slope, c[j] * curvature
+    after_first, after_second = np.empty(n), np.empty(n)
+    _slopes(loss, z, y, c, first, second)
     before = np.inf
     for step in range(1, SMALL_STEPS + 1):
         _small_system(features, lam_n, fit_intercept, first, second, w, H, g, change)
@@ -283,20 +301,19 @@ def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, a
         at_zero = along
         for j in range(n):
             at_zero += first[j] * change[j]
-        s = line_search(loss, z, change, y, c, at_zero, along, square)
+        s = line_search(loss, z, change, y, c, at_zero, along, square, after_first, after_second)
         if s < SHORT and not (s == 0.0 and step > 1):
             return 0, np.inf
         for i in range(d):
             w[i] -= s * g[i]
         if fit_intercept:
             b[0] -= s * g[d]
-        gap = 0.0 if linearised_dual(loss, y, c, first, second, change, alpha) else np.inf
+        consistent = linearised_dual(loss, y, c, first, second, change, alpha)
         for j in range(n):
             z[j] += s * change[j]
-            slope, curvature = loss_slopes(loss, z[j], y[j])
-            if c[j] > 0.0:
-                gap += c[j] * near_gap(loss, z[j], alpha[j] / c[j], y[j], slope, curvature)
-            first[j], second[j] = c[j] * slope, c[j] * curvature
+        first, after_first = after_first, first
+        second, after_second = after_second, second
+        gap = near_gaps(loss, z, alpha, y, c, first, second) if consistent else np.inf
         if s == 1.0 and (gap <= enough or (gap <= 1e4 * enough and gap >= 0.5 * before)):
             return step, gap
         before = gap if s == 1.0 else np.inf
@@ -376,6 +393,18 @@ def _slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
         first[j], second[j] = c[j] * slope, c[j] * curvature
 
 
+@kernel
+def near_gaps(loss, z, alpha, y, c, first, second):  # type: ignore[no-untyped-def]
+    """About Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j], where c_j φ'_j and c_j φ''_j are known."""
+    total = 0.0
+    for j in range(z.size):
+        if c[j] > 0.0:
+            total += c[j] * near_gap(
+                loss, z[j], alpha[j] / c[j], y[j], first[j] / c[j], second[j] / c[j]
+            )
+    return total
+
+
 def gap_after(s: float, gap: float, before: float) -> float:
     """The gap of the pair after a full step; unknown after a shorter one, unchanged after none."""
     return gap if s == 1.0 else before if s == 0.0 else np.inf
@@ -386,17 +415,19 @@ def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray],
     diagonal = np.einsum("ii->i", hessian)
     diagonal += ridge
     scale = 1.0 / np.sqrt(diagonal)
-    scaled = hessian * scale
-    scaled *= scale[:, None]
-    more = 0.0
+    scaled, more = np.empty_like(hessian), 0.0
     while True:
+        np.multiply(hessian, scale, out=scaled)
+        scaled *= scale[:, None]
+        np.einsum("ii->i", scaled)[:] += more
         # LAPACK's Fortran order makes the lower triangle the upper one of the transpose.
-        blocks = len(scaled) > 4 * BLOCK
-        factor, failed = _factored(scaled) if blocks else dpotrf(scaled.T, lower=0)
+        if len(scaled) > 4 * BLOCK:
+            factor, failed = _factored(scaled)
+        else:
+            factor, failed = dpotrf(scaled.T, lower=0, overwrite_a=1, clean=0)
         if not failed:
             break
         more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
-        np.einsum("ii->i", scaled)[:] += more
 
     def solve(right: FloatArray) -> FloatArray:
         return np.asarray(scale * dpotrs(factor, scale * right, lower=0)[0])
@@ -407,9 +438,10 @@ def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray],
 def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
     """The Cholesky factor as LAPACK gives it, in Fortran order, and whether there is none.
 
-    Made of calls that take a moment each, so that Ctrl-C is heard between them.
+    It takes the place of the lower triangle. Made of calls that take a moment each, so that Ctrl-C
+    is heard between them.
     """
-    L, size = hessian.copy(), len(hessian)
+    L, size = hessian, len(hessian)
     for first in range(0, size, BLOCK):
         own = slice(first, first + BLOCK)
         for start in range(first, size, BLOCK):
@@ -426,24 +458,26 @@ def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
 
 
 @kernel
-def line_search(loss, z, change, y, c, at_zero, along, square, share=0.5):  # type: ignore[no-untyped-def]
-    """s > 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
+def line_search(loss, z, change, y, c, at_zero, along, square, first, second, share=0.5):  # type: ignore[no-untyped-def]
+    """s ≥ 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
 
     ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
     step is taken if it leaves at most that share of the slope; otherwise Newton's method on the
     slope, in a bracket.
+    c_j φ'_j and c_j φ''_j after the step are left in ``first`` and ``second``.
     """
-    if not at_zero < 0.0:
-        return 0.0  # not a way down: rounding has the better of the direction
     low, high, s = 0.0, np.inf, 1.0
-    for _ in range(40):
+    if not at_zero < 0.0:
+        high = s = 0.0  # not a way down: rounding has the better of the direction
+    for k in range(LINE_STEPS):
         slope, curvature = along + s * square, square
         for j in range(z.size):
-            first, second = loss_slopes(loss, z[j] + s * change[j], y[j])
-            slope += c[j] * first * change[j]
-            curvature += c[j] * second * change[j] * change[j]
-        if abs(slope) <= share * abs(at_zero):
-            return s
+            one, two = loss_slopes(loss, z[j] + s * change[j], y[j])
+            first[j], second[j] = c[j] * one, c[j] * two
+            slope += first[j] * change[j]
+            curvature += second[j] * change[j] * change[j]
+        if high == 0.0 or abs(slope) <= share * abs(at_zero) or k + 1 == LINE_STEPS:
+            break
         if slope > 0:
             high = s
         else:

@@ -10,10 +10,10 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import sum_fenchel_gaps
 from ..problem import Problem
+from ..rows import Matrix
 from ..samplings import Draws, Sampling
-from .newton import line_search, linearised_dual, slopes, starting_point
+from .newton import line_search, linearised_dual, near_gaps, slopes, starting_point
 
 # Conjugate-gradient steps in one Newton step, at most.
 MOST_STEPS = 1000
@@ -21,6 +21,8 @@ MOST_STEPS = 1000
 # part of P(0) if the target is smaller.
 ENOUGH = 0.5
 LEAST_GAP = 1e-20
+# Where the loss is curved on no more than this part of the examples, products leave out the rest.
+MOST_CURVED = 0.6
 
 
 @dataclass
@@ -99,23 +101,24 @@ class NewtonCG:
         if getattr(p.loss, "quadratic", False):
             # The model is the function itself: go on until the gradient is small enough.
             enough = 2 * lam_n * p.n * ENOUGH * max(self.tol, LEAST_GAP) * p.primal_at_zero
-        delta, delta_b, change, products = _conjugate_gradients(
+        delta, delta_b, change, visits = _conjugate_gradients(
             p, second, gradient, slope_b, state.forcing, enough
         )
         slope = float(gradient @ delta) + slope_b * delta_b
+        after = np.empty(p.n), np.empty(p.n)
         s = line_search(
             p.loss, state.z, change, p.y, p.sample_weight, slope,
-            lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
+            lam_n * float(state.w @ delta), lam_n * float(delta @ delta), *after,
         )  # fmt: skip
         state.w = state.w + s * delta
         state.intercept += s * delta_b
         state.z = state.z + s * change
         state.alpha = np.empty(p.n)
         linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, state.alpha)
-        gaps = float(sum_fenchel_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight))
+        gaps = near_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight, *after)
         state.forcing = next_forcing(state.forcing, gaps / p.n, state.gap)
         state.gap = gaps / p.n
-        return (2.0 * products + 2.0) * p.matrix.nnz
+        return visits + 2.0 * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
         """The gap of the last step's pair, as computed along the way."""
@@ -146,25 +149,26 @@ def _conjugate_gradients(
     slope_b: float,
     forcing: float,
     enough: float,
-) -> tuple[FloatArray, float, FloatArray, int]:
-    """δ, its intercept part, X δ + δ_b, and the number of products with the Hessian."""
+) -> tuple[FloatArray, float, FloatArray, float]:
+    """δ, its intercept part, X δ + δ_b, and the nonzeros visited."""
     lam_n = p.lam * p.n
-    diagonal = p.matrix.squared_norms("feature", second) + lam_n
-    corner = float(second.sum()) if p.fit_intercept else 1.0
+    matrix, h = curved_part(p.matrix, second)
+    diagonal = matrix.squared_norms("feature", h) + lam_n
+    corner = float(h.sum()) if p.fit_intercept else 1.0
     precondition = 1.0 / np.append(diagonal, corner if corner > 0 else 1.0)
     residual = -np.append(gradient, slope_b)
     delta = np.zeros(p.d + 1)
-    change = np.zeros(p.n)
+    change = np.zeros(len(h))
     direction = precondition * residual
     energy = first_energy = float(residual @ direction)
     products = 0
     while products < MOST_STEPS:
         products += 1
-        moved = p.matrix.times(direction[:-1])
+        moved = matrix.times(direction[:-1])
         if p.fit_intercept:
             moved += direction[-1]
-        weighted = second * moved
-        product = np.append(p.matrix.transposed_times(weighted) + lam_n * direction[:-1], 0.0)
+        weighted = h * moved
+        product = np.append(matrix.transposed_times(weighted) + lam_n * direction[:-1], 0.0)
         if p.fit_intercept:
             product[-1] = weighted.sum()
         curvature = float(direction @ product)
@@ -180,4 +184,19 @@ def _conjugate_gradients(
         if small if enough == np.inf else float(residual @ residual) <= enough:
             break
         direction = following + (energy / before) * direction
-    return delta[:-1], float(delta[-1]), change, products
+    visits = 2.0 * products * matrix.nnz
+    if matrix is not p.matrix:
+        change = p.matrix.times(delta[:-1]) + delta[-1]
+        visits += p.matrix.nnz
+    return delta[:-1], float(delta[-1]), change, visits
+
+
+def curved_part(matrix: Matrix, second: FloatArray) -> tuple[Matrix, FloatArray]:
+    """The examples on which the loss is curved, where they are few, and their curvatures.
+
+    The others do not enter the Hessian: a hinge is flat on most examples.
+    """
+    curved = np.flatnonzero(second)
+    if len(curved) > MOST_CURVED * len(second):
+        return matrix, second
+    return matrix.take(curved), second[curved]

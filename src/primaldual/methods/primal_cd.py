@@ -18,10 +18,13 @@ from ..samplings import Draws, Sampling
 from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, shuffle
 from .newton import line_search, slopes, starting_point
 
-# Epochs on one quadratic model before a new one is made.
-INNER_EPOCHS = 2
-# Up to so many nonzeros a round is one call: it takes about ten milliseconds.
+# Epochs on one quadratic model before a new one is made; more where it is the function itself.
+INNER_EPOCHS, EXACT_EPOCHS = 2, 8
+# Up to so many nonzeros a round is one call: it takes about ten milliseconds. Several rounds are
+# until they have visited so many; at first so many rounds, later this part of those made so far.
 SMALL = 500_000
+AT_ONCE = 400_000
+FEW_ROUNDS, LATER_PART = 2, 4
 
 
 @dataclass
@@ -33,7 +36,10 @@ class State:
     w: FloatArray  # primal iterate
     intercept: float
     z: FloatArray  # its margins
-    gap: float = np.inf  # ‖∇P‖²/(2λ) as seen along the last epoch
+    gaps: FloatArray  # ‖∇P‖²/(2λ) as seen along the last epoch of the last call's rounds
+    seen: float = 0.0  # the last of them, 0 before the first
+    gap: float = np.inf  # what it should be now
+    rounds: int = 0  # made so far
 
 
 class PrimalCD:
@@ -45,7 +51,7 @@ class PrimalCD:
 
         repeat
             h_j = c_j φ''_j(z_j),   r_j = c_j φ'_j(z_j)
-            twice: for i in a new random order of the features:
+            twice: for i in a new random order of the features:     (the squared loss: 8 times)
                 Δ = −( Σ_j r_j X_ij + λn (w_i + δ_i) ) / ( Σ_j h_j X_ij² + λn )
                 δ_i += Δ,   r += Δ h ∘ X_i:
             w += s δ,   s = 1 or from a line search on P(w + s δ)
@@ -76,6 +82,9 @@ class PrimalCD:
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
+    def __init__(self, tol: float = 0.0) -> None:
+        self.tol = tol
+
     def start(
         self,
         problem: Problem,
@@ -86,45 +95,56 @@ class PrimalCD:
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
         rng = np.random.default_rng(0) if rng is None else rng
-        return State(problem, rng, *starting_point(problem, w, alpha))
+        return State(problem, rng, *starting_point(problem, w, alpha), np.empty(0))
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
-        """Make a model, take two epochs on it, and move."""
+        """Make a model, take some epochs on it, and move; several times if the problem is small."""
         p, lam_n = state.problem, state.problem.lam * state.problem.n
+        unit = 2 * lam_n * p.n  # what ‖n∇P‖² is divided by
+        quadratic = bool(getattr(p.loss, "quadratic", False))
+        inner = EXACT_EPOCHS if quadratic else INNER_EPOCHS
+        enough = self.tol * p.primal_at_zero * unit
         if p.matrix.nnz <= SMALL:
+            most = AT_ONCE // ((inner + 1) * (p.matrix.nnz + p.n))
+            gaps = np.empty(max(1, min(most, max(FEW_ROUNDS, state.rounds // LATER_PART))))
             b = np.array([state.intercept])
             seed, order = int(state.rng.integers(1, 2**63)), np.arange(p.d)
             state.w, state.z = state.w.copy(), state.z.copy()
-            squares = _round(
-                seed, order, p.features.rows, p.loss, p.y, p.sample_weight, lam_n,
-                p.fit_intercept, state.w, b, state.z,
+            rounds, epochs, seen, expected = _rounds(
+                seed, gaps, inner, quadratic, state.seen * unit, enough, order, p.features.rows,
+                p.loss, p.y, p.sample_weight, lam_n, p.fit_intercept, state.w, b, state.z,
             )  # fmt: skip
-            state.gap, state.intercept = squares / (2 * lam_n * p.n), float(b[0])
-            return (INNER_EPOCHS + 1.0) * p.matrix.nnz
+            state.intercept = float(b[0])
+            state.gaps, state.seen, state.gap = gaps[:rounds] / unit, seen / unit, expected / unit
+            state.rounds += rounds
+            return float(epochs + rounds) * p.matrix.nnz
         first, second = slopes(p, state.z)
         model = np.stack([first, second], axis=1)  # side by side: one look-up finds both
-        delta, delta_b = np.zeros(p.d), np.zeros(1)
-        for _ in range(INNER_EPOCHS):
-            squares = 0.0
+        delta, delta_b, squares, epochs = np.zeros(p.d), np.zeros(1), 0.0, 0
+        while epochs < inner and (epochs == 0 or squares > enough):
+            before, squares = squares, 0.0
             order = state.rng.permutation(p.d)
             for part in np.array_split(order, p.matrix.nnz // CHUNK + 1):
                 squares += _epoch(part, p.features.rows, model, lam_n, state.w, delta)
             if p.fit_intercept:
                 _intercept_step(model, delta_b)
-        state.gap = squares / (2 * lam_n * p.n)
+            epochs += 1
+        before = before if quadratic and epochs > 1 else state.seen * unit
+        state.gap, state.seen = _expected(squares, before) / unit, squares / unit
+        state.gaps, state.rounds = np.array([state.seen]), state.rounds + 1
         change = p.matrix.times(delta) + delta_b[0]
         slope = float(first @ change) + lam_n * float(state.w @ delta)
         s = line_search(
             p.loss, state.z, change, p.y, p.sample_weight, slope,
-            lam_n * float(state.w @ delta), lam_n * float(delta @ delta),
+            lam_n * float(state.w @ delta), lam_n * float(delta @ delta), first, second,
         )  # fmt: skip
         state.w = state.w + s * delta
         state.intercept += s * delta_b[0]
         state.z = state.z + s * change
-        return (INNER_EPOCHS + 1.0) * p.matrix.nnz
+        return (epochs + 1.0) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
-        """The gap along the last epoch; from scratch it is usually smaller."""
+        """The gap along the last epoch, less what a round takes off it."""
         return state.gap
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
@@ -138,37 +158,60 @@ class PrimalCD:
 
 
 @kernel
-def _round(seed, order, features, loss, y, c, lam_n, fit_intercept, w, b, z):  # type: ignore[no-untyped-def]
-    """A whole round of a problem so small that Ctrl-C can wait for it, as ``advance`` does it."""
+def _expected(seen, before):  # type: ignore[no-untyped-def]
+    """The gap after an epoch: what was seen along it is older, and now a contraction smaller."""
+    return seen * min(seen / before, 1.0) if before > 0.0 else seen
+
+
+@kernel
+def _rounds(  # type: ignore[no-untyped-def]
+    seed, gaps, inner, quadratic, seen, enough, order, features, loss, y, c, lam_n, fit_intercept,
+    w, b, z
+):  # fmt: skip
+    """Rounds of a problem so small that Ctrl-C can wait for them, as ``advance`` makes them.
+
+    As many as ``gaps`` has room for, fewer if the gap becomes small enough. Return their number
+    and that of the epochs, the gap seen along the last one and the gap to be expected now.
+    """
     n, d = z.size, w.size
-    model, first = np.empty((n, 2)), np.empty(n)
-    for j in range(n):
-        slope, curvature = loss_slopes(loss, z[j], y[j])
-        first[j] = c[j] * slope
-        model[j, 0], model[j, 1] = first[j], c[j] * curvature
-    delta, delta_b, squares = np.zeros(d), np.zeros(1), 0.0
-    for _ in range(INNER_EPOCHS):
-        seed = shuffle(seed, order)
-        squares = _epoch(order, features, model, lam_n, w, delta)
-        if fit_intercept:
-            _intercept_step(model, delta_b)
-    change = np.full(n, delta_b[0])
-    along, square = 0.0, 0.0
-    for i in range(d):
-        if delta[i] != 0.0:
-            row_add(features, i, delta[i], change)
-            along += lam_n * w[i] * delta[i]
-            square += lam_n * delta[i] * delta[i]
-    at_zero = along
-    for j in range(n):
-        at_zero += first[j] * change[j]
-    s = line_search(loss, z, change, y, c, at_zero, along, square)
-    for i in range(d):
-        w[i] += s * delta[i]
-    for j in range(n):
-        z[j] += s * change[j]
-    b[0] += s * delta_b[0]
-    return squares
+    model, first, second = np.empty((n, 2)), np.empty(n), np.empty(n)
+    delta, delta_b, change = np.empty(d), np.empty(1), np.empty(n)
+    expected, epochs = np.inf, 0
+    for k in range(gaps.size):
+        for j in range(n):
+            slope, curvature = loss_slopes(loss, z[j], y[j])
+            first[j] = c[j] * slope
+            model[j, 0], model[j, 1] = first[j], c[j] * curvature
+        delta[:], delta_b[:], squares = 0.0, 0.0, 0.0
+        for epoch in range(inner):
+            before = squares if quadratic and epoch > 0 else seen
+            seed = shuffle(seed, order)
+            squares = _epoch(order, features, model, lam_n, w, delta)
+            if fit_intercept:
+                _intercept_step(model, delta_b)
+            epochs += 1
+            if squares <= enough:
+                break
+        gaps[k], expected, seen = squares, _expected(squares, before), squares
+        change[:] = delta_b[0]
+        along, square = 0.0, 0.0
+        for i in range(d):
+            if delta[i] != 0.0:
+                row_add(features, i, delta[i], change)
+                along += lam_n * w[i] * delta[i]
+                square += lam_n * delta[i] * delta[i]
+        at_zero = along
+        for j in range(n):
+            at_zero += first[j] * change[j]
+        s = line_search(loss, z, change, y, c, at_zero, along, square, first, second)
+        for i in range(d):
+            w[i] += s * delta[i]
+        for j in range(n):
+            z[j] += s * change[j]
+        b[0] += s * delta_b[0]
+        if expected <= enough:
+            break
+    return k + 1, epochs, seen, expected
 
 
 @kernel

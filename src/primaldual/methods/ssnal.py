@@ -170,9 +170,10 @@ def _step(state: State, p: Problem) -> float:
     change = p.matrix.times(delta)
     change += delta_b
     slope = float(gradient @ delta) + float(first.sum()) * delta_b
+    after = np.empty(p.n)
     s = line_search(
         p.loss, state.z, change, p.y, p.sample_weight, slope,
-        lam_n * float(state.w @ delta), lam_n * float(delta @ delta), ALONG,
+        lam_n * float(state.w @ delta), lam_n * float(delta @ delta), after, np.empty(p.n), ALONG,
     )  # fmt: skip
     state.w = state.w + s * delta
     state.intercept += s * delta_b
@@ -181,7 +182,7 @@ def _step(state: State, p: Problem) -> float:
         alpha = np.empty(p.n)
         linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, alpha)
     else:
-        alpha = p.dual_point(state.z)
+        alpha = -after
     state.alpha = p.rebalanced(alpha)
     apart = state.w - p.primal_point(state.alpha)
     state.distance = 0.5 * p.lam * float(apart @ apart)

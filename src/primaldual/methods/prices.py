@@ -1,0 +1,172 @@
+"""What the engine's methods should cost: predicted nanoseconds, by which ``auto`` chooses.
+
+Nanoseconds per unit of work on a common machine, the same everywhere so that the same seed gives
+the same bits everywhere. Only their ratios matter, and only roughly: the observed contraction
+corrects a wrong first choice.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..complexity import importance_complexity
+from ..problem import Problem
+from .newton import hessian_work, is_small, starts_on_samples
+
+VISIT_SPARSE = 3.0  # a nonzero in coordinate descent, its row met in random order
+VISIT_DENSE = 0.8
+VISIT_STREAMED = 1.2  # a nonzero in a product with the whole matrix
+# The scalar work for one example, where the one-dimensional problem takes exponentials or not.
+EXAMPLE, EXAMPLE_CLOSED = 70.0, 15.0
+EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
+SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
+FLOP = 0.05  # a multiply-add in BLAS
+ENTRY = 8.0  # an entry of a matrix that is made, scaled and copied before it is factored
+STEP = 100_000.0  # the fixed price of a Newton step
+PRODUCT = 20_000.0  # the fixed price of two products with the data
+
+# Newton steps to be expected, fewer on all the data where the first ones are made on samples.
+NEWTON_STEPS = 6
+STEPS_AFTER_SAMPLES = 4
+
+# With n ≥ d dual coordinate descent takes about this times T_D/‖X‖₀ · log(1/tol) epochs: between
+# 0.3 and 0.55 on nearly all data measured, less only where the examples can be separated.
+EPOCHS_PER_BOUND = 0.4
+FEWEST_EPOCHS = 4.0
+# With n < d, D is better conditioned than its bound knows, by any factor. So many epochs are worth
+# a try before a matrix is built: sparse examples hardly overlap. Dense ones do, unless n times
+# their mean squared cosine is less than this: then they are nearly orthogonal.
+MOST_EPOCHS_SPARSE, MOST_EPOCHS_DENSE, FEW_EPOCHS_DENSE = 6.0, 15.0, 4.0
+ORTHOGONAL = 0.3
+
+# Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
+# mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
+PRODUCTS = 1.6
+# They need about this times √epochs products where coordinate descent on the same side needs that
+# many epochs; so many times more if the loss is not quadratic. Measured on text, for the dual.
+PRODUCTS_PER_ROOT = 10.0
+NOT_QUADRATIC = 5.0
+
+# For a loss with corners: the steps that ``ssnal`` takes about, and the part of a Hessian of all
+# examples that one of them builds on average.
+CORNER_STEPS = 40
+CORNER_SHARE = 0.15
+
+
+def dual_bound(problem: Problem) -> float:
+    """T_D in passes over the data."""
+    if not problem.is_smooth:
+        return math.inf
+    if not problem.matrix.is_sparse:
+        # All rows are read in full: no need to count what is in them.
+        side = problem.examples
+        curvature = side.curvature(side.squared_norms + side.constant)
+        return float(curvature.mean()) / side.lam_n
+    return importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
+
+
+def expected_epochs(problem: Problem, tol: float) -> float:
+    """Epochs that dual coordinate descent is given before it has run."""
+    digits = math.log(1.0 / min(max(tol, 1e-15), 0.1))
+    epochs = max(EPOCHS_PER_BOUND * digits * dual_bound(problem), FEWEST_EPOCHS)
+    if problem.n >= problem.d:
+        return epochs
+    if problem.matrix.is_sparse:
+        return min(epochs, MOST_EPOCHS_SPARSE)
+    orthogonal = problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
+    return min(epochs, FEW_EPOCHS_DENSE if orthogonal else MOST_EPOCHS_DENSE)
+
+
+def epoch_price(problem: Problem, name: str) -> float:
+    """One round of coordinate descent."""
+    if problem.matrix.is_sparse:
+        visits = VISIT_SPARSE * problem.matrix.nnz
+    else:
+        visits = VISIT_DENSE * problem.n * problem.d
+    if name == "dual_cd":
+        return visits + _examples(problem)
+    return 3 * visits + EXAMPLE_OF_MODEL * problem.n
+
+
+def newton_price(problem: Problem) -> float:
+    """Newton's method with a d × d matrix."""
+    d = float(problem.d)
+    if is_small(problem):
+        return newton_steps(problem) * (
+            hessian_work(problem) * SCATTERED + d**3 / 3 + _examples(problem)
+        )
+    operation = SCATTERED if problem.matrix.is_sparse else FLOP
+    step = hessian_work(problem) * operation + FLOP * d**3 / 3 + ENTRY * d**2 + STEP
+    return newton_steps(problem) * (step + _examples(problem))
+
+
+def gram_price(problem: Problem, most: float = math.inf) -> float:
+    """Newton's method with an n × n matrix; infinite if the steps alone cost more than ``most``."""
+    n, d, steps = float(problem.n), float(problem.d), _gram_steps(problem)
+    if steps > most:
+        return math.inf
+    if not problem.matrix.is_sparse:
+        return n * n * d / 2 * FLOP + steps
+    counts = problem.features.counts.astype(np.float64)  # a pass over the data
+    return float(counts @ counts) / 2 * SCATTERED + 10 * problem.matrix.nnz + steps
+
+
+def least_direct_price(problem: Problem) -> float:
+    """No method that factors a matrix costs less: found without a pass over the data."""
+    return min(newton_price(problem), _gram_steps(problem))
+
+
+def direct_prices(problem: Problem, most: float = math.inf) -> dict[str, float]:
+    """The methods that factor a matrix."""
+    return {"newton": newton_price(problem), "gram_newton": gram_price(problem, most)}
+
+
+def rescue_prices(problem: Problem, curvature: float, most: float = math.inf) -> dict[str, float]:
+    """What can take over from coordinate descent, where φ'' is ``curvature`` on average."""
+    squares = float(problem.examples.squared_norms.sum())
+    products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
+    truncated = products * _product(problem) + newton_steps(problem) * STEP
+    return {**direct_prices(problem, most), "newton_cg": truncated}
+
+
+def cg_price(problem: Problem, epochs: float) -> float:
+    """Truncated Newton, where descent on its side needs so many epochs."""
+    steps = newton_steps(problem)
+    products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
+    return products * _product(problem) + steps * STEP
+
+
+def corner_price(problem: Problem) -> float:
+    """``ssnal``, for a loss with corners."""
+    n, d = float(problem.n), float(problem.d)
+    operation = SCATTERED if problem.matrix.is_sparse else FLOP
+    gram = CORNER_SHARE * min(n / d, 1.0) * hessian_work(problem) * operation
+    factor = FLOP * (min(n, d) / 2) ** 3 / 3
+    return CORNER_STEPS * (1.5 * _product(problem) + gram + factor + EXAMPLE * n + STEP)
+
+
+def newton_steps(problem: Problem) -> int:
+    """Newton steps to be expected: one if the loss is its own quadratic model."""
+    if getattr(problem.loss, "quadratic", False):
+        return 1
+    return STEPS_AFTER_SAMPLES if starts_on_samples(problem) else NEWTON_STEPS
+
+
+def _gram_steps(problem: Problem) -> float:
+    """The steps of Newton's method once its n × n matrix is there."""
+    n = float(problem.n)
+    step = FLOP * n**3 / 3 + ENTRY * n**2 + _examples(problem) + STEP
+    return (1 if newton_steps(problem) == 1 else NEWTON_STEPS) * step
+
+
+def _product(problem: Problem) -> float:
+    """A product with X and one with its transpose."""
+    return 2 * VISIT_STREAMED * problem.matrix.nnz + 0.2 * _examples(problem) + PRODUCT
+
+
+def _examples(problem: Problem) -> float:
+    """The scalar work for all examples."""
+    closed = not hasattr(problem.loss, "quick_step")
+    return (EXAMPLE_CLOSED if closed else EXAMPLE) * problem.n
