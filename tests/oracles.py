@@ -40,6 +40,7 @@ _PARAMETERS = {
     "huber": {"delta": 0.7},
     "squared_epsilon_insensitive": {"epsilon": 0.2},
     "smoothed_epsilon_insensitive": {"epsilon": 0.2, "smoothing": 0.3},
+    "epsilon_insensitive": {"epsilon": 0.2},
 }
 
 
@@ -68,7 +69,7 @@ def _optimum(value: float, w: str, alpha: str) -> tuple[float, np.ndarray, np.nd
     return value, np.array(w.split(), dtype=float), np.array(alpha.split(), dtype=float)
 
 
-# P* = D*, w*, α*: 12 decimals each.
+# P* = D*, w*, α*: 12 decimals each, or more.
 REFERENCE_OPTIMA: dict[str, tuple[float, np.ndarray, np.ndarray]] = {
     "squared": _optimum(
         0.356191743586,
@@ -91,6 +92,8 @@ REFERENCE_OPTIMA: dict[str, tuple[float, np.ndarray, np.ndarray]] = {
         "-0.478468899522 -1.047093252527 -0.631991864013 0.478468899522",
         "0.503725534962 0 0.143540669856 -0.565990743239 0.143540669856 0",
     ),
+    # Rational numbers: all sets of bounded coordinates tried, with fractions.
+    "hinge": _optimum(21 / 160, "-0.5 -1.25 -0.75 0.5", "0.6 0 0.15 -0.675 0.15 0"),
     "huber": _optimum(
         0.319340450184,
         "0.648991142671 1.106742132115 0.694646685647 0.252501077792",
@@ -105,6 +108,11 @@ REFERENCE_OPTIMA: dict[str, tuple[float, np.ndarray, np.ndarray]] = {
         0.379236548648,
         "0.686519486917 1.18914791969 0.80607249149 0.276565878746",
         "0.096898515928 -0.390929278563 0.945942922815 0.112830478662 0.453747798325 1",
+    ),
+    "epsilon_insensitive": _optimum(
+        17797 / 40500,
+        "0.6444444444444444 1.2 0.8 0.26666666666666666",
+        "0.07185185185185185 -0.3437037037037037 1 0.15222222222222222 0.5274074074074074 1",
     ),
     "log_cosh": _optimum(
         0.326509280380,
@@ -209,8 +217,51 @@ def nearest_feasible(problem: Problem, alpha: np.ndarray) -> np.ndarray:
     return np.array([c * problem.loss.nearest_dual(a / c, y) if c else 0.0 for c, a, y in terms])
 
 
+def _quadratic_program(problem: Problem) -> tuple[np.ndarray, float, float]:
+    """The same for the losses with corners, whose dual is a quadratic program with bounds.
+
+    With α = S u it is min ½ uᵀQu + gᵀu over 0 ≤ u ≤ c, and 1ᵀS u = 0 with a free intercept. SciPy
+    finds which bounds are met; the others then solve linear equations.
+    """
+    X, y, c, lam_n = dense_data(problem), problem.y, problem.sample_weight, problem.lam * problem.n
+    if problem.loss.classification:
+        S, g = np.diag(y), np.full(problem.n, -1.0)
+    else:
+        epsilon = problem.loss.epsilon
+        S, g = np.hstack([np.eye(problem.n), -np.eye(problem.n)]), epsilon - np.concatenate([y, -y])
+        c = np.concatenate([c, c])
+    Q = S.T @ X @ X.T @ S / lam_n
+    sums = S.sum(axis=0)
+    balance = {"type": "eq", "fun": lambda u: sums @ u, "jac": lambda u: sums}
+    found = optimize.minimize(
+        lambda u: 0.5 * u @ Q @ u + g @ u, 0.3 * c, jac=lambda u: Q @ u + g, method="SLSQP",
+        bounds=[(0.0, most) for most in c], constraints=[balance] if problem.fit_intercept else [],
+        options={"ftol": 1e-16, "maxiter": 2000},
+    )  # fmt: skip
+    u = np.clip(found.x, 0.0, c)
+    u[u < 1e-5], at_top = 0.0, u > c - 1e-5
+    u[at_top] = c[at_top]
+    free = (u > 0.0) & ~at_top
+    # The least change that makes the slope −b sums at the free ones: u itself may not be unique.
+    slope, intercept = (Q @ u + g)[free], 0.0
+    A, right = Q[np.ix_(free, free)], -slope
+    if problem.fit_intercept:
+        intercept = -float((sums[free] * slope).mean())
+        A = np.block([[A, sums[free, None]], [sums[free], np.zeros(1)]])
+        right = np.append(-slope - intercept * sums[free], -sums @ u)
+    change = np.linalg.lstsq(A, right, rcond=1e-11)[0]
+    u[free] += change[: free.sum()]
+    if problem.fit_intercept:
+        intercept += float(change[-1])
+    assert ((u >= -1e-12) & (u <= c + 1e-12)).all()
+    w = X.T @ (S @ u) / lam_n
+    return w, intercept, primal_value(problem, w, intercept)
+
+
 def scipy_optimum(problem: Problem) -> tuple[np.ndarray, float, float]:
     """w*, the intercept (0 without one) and P*, by SciPy and a few Newton steps at the end."""
+    if not problem.is_smooth:
+        return _quadratic_program(problem)
     X, n, lam = dense_data(problem), problem.n, problem.lam
     free = problem.fit_intercept
     A = np.hstack([X, np.ones((n, 1))]) if free else X

@@ -145,9 +145,10 @@ def test_an_unknown_loss_is_refused_with_the_list_of_known_ones():
         Problem(X, Y, loss="logit")
 
 
-def test_a_loss_that_is_not_smooth_is_refused_with_the_name_of_one_that_is():
-    with pytest.raises(ValueError, match=r"loss 'hinge' is not smooth.*Use 'smoothed_hinge'"):
-        Problem(X, Y, loss="hinge")
+@pytest.mark.parametrize("method", ["nsync", "quartz", "newton", "sdca"])
+def test_a_loss_that_is_not_smooth_is_refused_with_the_name_of_one_that_is(method):
+    with pytest.raises(ValueError, match=r"'hinge' has corners.*auto.*dual_cd.*'smoothed_hinge'"):
+        solve(Problem(X, Y, loss="hinge"), method)
 
 
 def test_an_object_that_is_no_loss_is_refused_with_what_it_lacks():

@@ -51,6 +51,8 @@ def test_formats_and_fillings_are_those_of_the_readers(tmp_path):
     for filling in options.Filling:
         files.frames.require_impute(filling.value)
     assert set(care._ENGINE) <= set(METHODS)
+    able = {name for name, kind in METHODS.items() if getattr(kind, "corners", False)}
+    assert set(care._FOR_CORNERS) == able
 
 
 # --- what the labels are --------------------------------------------------------------------------

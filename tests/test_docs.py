@@ -91,7 +91,7 @@ def test_every_loss_and_sampling_of_the_readme_exists():
         assert name in METHODS
     for name in re.findall(r'loss="(\w+)"', text):
         assert name in LOSSES
-    assert len(LOSSES) == 10 and "Ten losses" in text
+    assert len(LOSSES) == 12 and "Twelve losses" in text
 
 
 def test_readme_starts_with_an_example():

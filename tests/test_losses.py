@@ -48,6 +48,7 @@ PARAMETERS = {
     "huber": {"delta": 0.7},
     "squared_epsilon_insensitive": {"epsilon": 0.2},
     "smoothed_epsilon_insensitive": {"epsilon": 0.2, "smoothing": 0.3},
+    "epsilon_insensitive": {"epsilon": 0.2},
 }
 CASES = {name: as_loss(cls(**PARAMETERS.get(name, {}))) for name, cls in LOSSES.items()}
 
@@ -57,9 +58,11 @@ REFERENCE = {
     "logistic": (0.9130152524, 0.5986876601, 0.2402607457, -0.5623351446, -0.4833374483),
     "squared_hinge": (0.98, 1.4, 1.0, -0.21875, -0.6333333333),
     "smoothed_hinge": (1.25, 1.0, 0.0, -0.240625, -0.8260869565),
+    "hinge": (1.4, 1.0, 0.0, -0.25, -0.95),
     "huber": (0.125, -0.5, 1.0, -0.085, 0.2333333333),
     "squared_epsilon_insensitive": (0.045, -0.3, 1.0, -0.065, 0.1666666667),
     "smoothed_epsilon_insensitive": (0.15, -1.0, 0.0, -0.0685, 0.2173913043),
+    "epsilon_insensitive": (0.3, -1.0, 0.0, -0.07, 0.25),
     "log_cosh": (0.1201145070, -0.4621171573, 0.7864477330, -0.0849916332, 0.2319011386),
     "modified_huber": (1.96, 2.8, 2.0, -0.234375, -0.76),
     "probit": (1.0654340492, 1.0687561717, 0.7147372859, -0.4207899268, -0.6080918341),
@@ -77,9 +80,11 @@ DOMAINS = {
     "log_cosh": (-1.0, 1.0),
     "modified_huber": (0.0, 4.0),
     "probit": (0.0, math.inf),
+    "hinge": (0.0, 1.0),
+    "epsilon_insensitive": (-1.0, 1.0),
 }
 
-# Where φ'' jumps, as margins or residuals.
+# Where φ'' or, for a loss with corners, φ' jumps, as margins or residuals.
 KINKS = {
     "squared_hinge": [1.0],
     "smoothed_hinge": [0.7, 1.0],
@@ -87,9 +92,17 @@ KINKS = {
     "squared_epsilon_insensitive": [-0.2, 0.2],
     "smoothed_epsilon_insensitive": [-0.5, -0.2, 0.2, 0.5],
     "modified_huber": [-1.0, 1.0],
+    "hinge": [1.0],
+    "epsilon_insensitive": [-0.2, 0.2],
 }
 
+SMOOTH = [name for name, loss in CASES.items() if loss.smoothness < math.inf]
+CORNERS = [name for name in LOSSES if name not in SMOOTH]
+
 every_loss = pytest.mark.parametrize("name", LOSSES)
+# Where the promise is about φ' as a function, which has jumps if the loss has corners.
+every_smooth_loss = pytest.mark.parametrize("name", SMOOTH)
+every_loss_with_corners = pytest.mark.parametrize("name", CORNERS)
 
 
 def labels(name):
@@ -206,7 +219,7 @@ def test_near_gap_is_the_gap_within_a_tenth(name):
 
 
 @every_loss
-def test_value_is_convex_and_smooth(name):
+def test_value_is_convex(name):
     loss = CASES[name]
     grid = np.linspace(-5, 5, 31)
     for y in labels(name):
@@ -214,8 +227,68 @@ def test_value_is_convex_and_smooth(name):
             assert 0.0 <= loss.second_derivative(z, y) <= loss.smoothness * (1 + 1e-14)
             for x in grid:
                 linear = loss.value(z, y) + loss.derivative(z, y) * (x - z)
-                excess = loss.value(x, y) - linear
-                assert -1e-13 <= excess <= 0.5 * loss.smoothness * (x - z) ** 2 + 1e-13
+                assert loss.value(x, y) - linear >= -1e-13
+
+
+@every_smooth_loss
+def test_value_is_smooth(name):
+    loss = CASES[name]
+    grid = np.linspace(-5, 5, 31)
+    for y in labels(name):
+        for z, x in itertools.product(grid, grid):
+            linear = loss.value(z, y) + loss.derivative(z, y) * (x - z)
+            excess = loss.value(x, y) - linear
+            assert excess <= 0.5 * loss.smoothness * (x - z) ** 2 + 1e-13
+
+
+@every_loss_with_corners
+def test_corners_are_where_the_derivative_jumps_by_one(name):
+    loss = CASES[name]
+    for y in labels(name):
+        corners = [float(corner[0]) for corner in loss.corners(np.array([y]))]
+        places = [y * z if loss.classification else z - y for z in corners]
+        assert sorted(places) == pytest.approx(KINKS[name])
+        for z in corners:
+            jump = loss.derivative(z + 1e-9, y) - loss.derivative(z - 1e-9, y)
+            assert jump == 1.0
+
+
+@every_loss_with_corners
+@pytest.mark.parametrize("gamma", [0.3, 1e-6])
+def test_a_smoothed_loss_has_a_square_added_to_its_conjugate(name, gamma):
+    """Around any centre a°, by targets y + γ a°."""
+    loss = CASES[name]
+    smooth = as_loss(loss.smoothed(gamma))
+    assert smooth.smoothness == pytest.approx(1 / gamma)
+    low, high = DOMAINS[name]
+    for y, b, centre in itertools.product(
+        labels(name), np.linspace(low, high, 7), np.linspace(low, high, 5)
+    ):
+        a, around = sign(name, y) * b, sign(name, y) * centre
+        expected = loss.conjugate(a, y) + 0.5 * gamma * (a - around) ** 2
+        found = smooth.conjugate(a, y + gamma * around) + 0.5 * gamma * around**2
+        assert found == pytest.approx(expected, abs=1e-12)
+        # The functions of z belong to the same conjugate.
+        for z in points(name, y, np.linspace(-3, 3, 25)):
+            own = -smooth.derivative(z, y + gamma * around)
+            value = smooth.value(z, y + gamma * around)
+            gap = value + smooth.conjugate(own, y + gamma * around) + own * z
+            assert abs(gap) <= 1e-13
+            assert math.isfinite(loss.conjugate(own, y))
+
+
+@every_loss_with_corners
+def test_dual_step_lands_on_minus_a_subgradient(name):
+    """What the prox is where φ' jumps: φ(zeta) + φ*(-a⁺) + a⁺ zeta = 0."""
+    loss = CASES[name]
+    at_corner = 0
+    for a, z, y, kappa in problems(name, seed=2, count=200):
+        change = loss.dual_step(a, z, y, kappa)
+        zeta = z + kappa * change
+        gap = losses.loss_fenchel_gap(loss, zeta, a + change, y)
+        assert abs(gap) <= 1e-14 * (1.0 + kappa + abs(z))
+        at_corner += abs(sign(name, y) * (a + change)) not in (0.0, 1.0)
+    assert at_corner > 20
 
 
 @every_loss
@@ -243,7 +316,12 @@ def test_conjugate_is_the_supremum_of_its_definition(name):
                 method="bounded",
                 options={"xatol": 1e-10},
             )
-            np.testing.assert_allclose(loss.conjugate(a, y), -best.fun, rtol=1e-12, atol=1e-12)
+            # Where it is the value at a corner, a search comes only near it.
+            corners = [
+                y * kink if loss.classification else y + kink for kink in KINKS.get(name, [])
+            ]
+            least = min([best.fun, *(a * z + loss.value(z, y) for z in corners)])
+            np.testing.assert_allclose(loss.conjugate(a, y), -least, rtol=1e-12, atol=1e-12)
 
 
 @every_loss
@@ -292,7 +370,7 @@ def test_dual_step_maximises_the_one_dimensional_problem(name):
         assert minus(moved) <= best.fun + 1e-11 * (1.0 + abs(best.fun))
 
 
-@every_loss
+@every_smooth_loss
 def test_dual_step_is_the_prox_of_the_loss(name):
     loss = CASES[name]
     for a, z, y, kappa in problems(name, seed=2, count=100):
@@ -305,8 +383,11 @@ def test_dual_step_is_the_prox_of_the_loss(name):
 @every_loss
 def test_dual_step_of_a_zero_row_goes_to_minus_the_derivative(name):
     loss = CASES[name]
+    steps = [loss.dual_step]
+    if name in SMOOTH:
+        steps.append(lambda *at: generic_dual_step(loss, *at))
     for a, z, y, _ in problems(name, seed=3, count=30):
-        for step in (loss.dual_step, lambda *at: generic_dual_step(loss, *at)):
+        for step in steps:
             moved = a + step(a, z, y, 0.0)
             np.testing.assert_allclose(moved, -loss.derivative(z, y), rtol=1e-14, atol=1e-15)
 
@@ -359,6 +440,12 @@ def test_dual_steps_from_the_edge_stay_in_the_domain(name, kappa):
     for y, b in itertools.product(labels(name), edges + inner):
         a = sign(name, y) * b
         for z in points(name, y, grid).tolist():
+            if name in CORNERS:
+                change = loss.dual_step(a, z, y, kappa)
+                zeta = z + kappa * change
+                gap = losses.loss_fenchel_gap(loss, zeta, a + change, y)
+                assert abs(gap) <= 1e-15 * (1.0 + 4 * abs(z) + 4 * abs(zeta) + kappa)
+                continue
             for change in (
                 loss.dual_step(a, z, y, kappa),
                 generic_dual_step(loss, a, z, y, kappa),
@@ -417,7 +504,7 @@ def test_log_cosh_keeps_the_digits_of_small_residuals():
         assert LogCosh().conjugate(r, 0.0) == pytest.approx(r * r / 2 + r**2 * r**2 / 12, rel=1e-12)
 
 
-@every_loss
+@every_smooth_loss
 def test_generic_dual_step_agrees_with_the_closed_form(name):
     loss = CASES[name]
     for a, z, y, kappa in problems(name, seed=4, count=60):
@@ -425,7 +512,7 @@ def test_generic_dual_step_agrees_with_the_closed_form(name):
         assert generic_dual_step(loss, a, z, y, kappa) == pytest.approx(expected, abs=2e-14)
 
 
-@every_loss
+@every_smooth_loss
 @pytest.mark.parametrize("kappa", [0.0, 1e-12, 1e12])
 def test_generic_dual_step_survives_extreme_curvatures(name, kappa):
     loss = CASES[name]
@@ -708,17 +795,11 @@ def test_parameters_become_floats():
     assert type(as_loss(SmoothedHinge(1)).smoothing) is float
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("hinge", "smoothed_hinge"),
-        ("absolute", "huber"),
-        ("epsilon_insensitive", "smoothed_epsilon_insensitive"),
-    ],
-)
-def test_losses_that_are_not_smooth_name_a_smooth_one(name, advice):
-    with pytest.raises(ValueError, match=f"loss '{name}' is not smooth.* Use '{advice}'"):
+@pytest.mark.parametrize("name", ["absolute", "l1"])
+def test_the_absolute_loss_by_another_name_is_explained(name):
+    with pytest.raises(ValueError, match=rf"got '{name}'. Use EpsilonInsensitive\(epsilon=0\)"):
         as_loss(name)
+    assert as_loss("epsilon_insensitive").value(1.5, 2.0) == 0.5
 
 
 def test_an_unknown_name_lists_the_known_ones():

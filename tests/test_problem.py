@@ -87,7 +87,8 @@ def test_optimal_values_have_all_printed_digits(name):
     value, w, alpha = REFERENCE_OPTIMA[name]
     assert problem.primal(w) == pytest.approx(value, abs=1e-12)
     assert problem.dual(alpha) == pytest.approx(value, abs=1e-12)
-    assert problem.certify(w).gap <= 1e-20
+    if problem.is_smooth:  # at a corner φ' is one of many subgradients, and not the optimal α
+        assert problem.certify(w).gap <= 1e-20
     assert problem.certify(alpha=alpha).gap <= 1e-15
     assert problem.certify(w, alpha).gap <= 1e-15
 
@@ -98,7 +99,13 @@ def test_each_optimum_gives_the_other(name):
     problem = reference_problem(name)
     _, w, alpha = REFERENCE_OPTIMA[name]
     np.testing.assert_allclose(problem.primal_point(alpha), w, atol=1e-10)
-    np.testing.assert_allclose(problem.dual_point(problem.margins(w)), alpha, atol=1e-10)
+    found = problem.dual_point(problem.margins(w))
+    off_corners = np.abs(alpha - found) < 1e-10
+    if problem.is_smooth:
+        assert off_corners.all()
+    else:  # at a corner w* tells only that α*_j is between two values of −φ'
+        inside = (np.abs(alpha) > 0) & (np.abs(alpha) < 1)
+        assert (off_corners | inside).all() and inside.any() and off_corners.any()
 
 
 @pytest.mark.parametrize("name", ["logistic", "squared"])

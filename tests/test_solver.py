@@ -81,8 +81,10 @@ def test_both_sides_and_scipy_find_the_same_optimum(loss, as_sparse):
                 fit_intercept=fit_intercept,
             )
             w, intercept, value = scipy_optimum(problem)
+            # A loss with corners has steps on the dual only: two ways there.
+            methods = PAPER if problem.is_smooth else ("ssnal", "dual_cd")
             primal, dual = (
-                solve(problem, method, tol=0, max_passes=2000, seed=0) for method in PAPER
+                solve(problem, method, tol=0, max_passes=2000, seed=0) for method in methods
             )
             # A gap of rounding size, 1e-17, leaves √(2e-17/λ) = 8e-9 in w.
             np.testing.assert_allclose(primal.w, dual.w, atol=1e-8)
@@ -90,7 +92,8 @@ def test_both_sides_and_scipy_find_the_same_optimum(loss, as_sparse):
                 np.testing.assert_allclose(result.w, w, atol=1e-6)
                 assert result.intercept == pytest.approx(intercept, abs=1e-6)
                 assert result.certificate.primal == pytest.approx(value, abs=1e-10)
-                assert result.certificate.gap <= 1e-15
+                # At a corner the gap is of first order in the rounding error of the margins.
+                assert result.certificate.gap <= (1e-15 if problem.is_smooth else 1e-14)
 
 
 # --------------------------------------------------------------------------------------------

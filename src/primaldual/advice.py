@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._types import Side
-from .complexity import Complexity, complexity, structure_cost
+from .complexity import Complexity, complexity, structure_cost, unbounded
 from .methods import METHODS
 from .methods.auto import descent_choice, first_choice
 from .methods.base import coordinates, default_sampling
 from .methods.prices import dual_bound
+from .own_loss import loss_name
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
 
@@ -49,6 +51,7 @@ class Practice:
 # on 216 problems (docs/choose.md).
 _MANY_PASSES = 8.0
 _CONFIDENCE = {"wide": 0.97, "few passes": 0.96, "near the line": 0.83, "many passes": 0.92}
+_CONFIDENCE["corners"] = 1.0  # there is no other side
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,9 @@ class Advice:
 
     @property
     def ratio(self) -> float:
-        """T_P / T_D."""
+        """T_P / T_D; 1 where both are infinite."""
+        if self.primal.total == self.dual.total:
+            return 1.0
         return self.primal.total / self.dual.total if self.dual.total else 1.0
 
     def __str__(self) -> str:
@@ -85,7 +90,9 @@ class Advice:
                 f"{name:8}{_thousands(size):>12}{_short(costs.iterations):>16}"
                 f"{_short(costs.cost):>12}{_short(costs.total):>12}"
             )
-            if name == self.side:
+            if name == self.side and costs.total == math.inf:
+                row += "   ← the side with steps"
+            elif name == self.side:
                 factor = max(self.ratio, 1 / self.ratio) if self.ratio else 1.0
                 row += (
                     f"   ← {_factor(factor)} less work" if factor >= _TIE else "   ← a close call"
@@ -143,10 +150,18 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
     >>> advice.side
     'dual'
     """
-    primal = complexity(problem.features, as_sampling(sampling, problem.features))
-    dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
-    side: Side = "primal" if primal.total <= dual.total else "dual"
-    reason = _reason(problem, primal, dual, side)
+    side: Side
+    if problem.is_smooth:
+        primal = complexity(problem.features, as_sampling(sampling, problem.features))
+        dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
+        side = "primal" if primal.total <= dual.total else "dual"
+        reason = _reason(problem, primal, dual, side)
+    else:
+        primal, dual, side = unbounded(problem.features), unbounded(problem.examples), "dual"
+        reason = (
+            f"the loss {loss_name(problem.loss)!r} has corners, so that β and with it both bounds "
+            "are infinite; only the dual has coordinate steps."
+        )
     ranking = sorted(
         ((name, stated_complexity(problem, name)) for name in methods),
         key=lambda entry: entry[1].total,
@@ -161,7 +176,9 @@ def _practice(problem: Problem) -> Practice:
     name, why = descent_choice(problem)
     first, reason = first_choice(problem)
     bound = dual_bound(problem)
-    if problem.n < problem.d:
+    if not problem.is_smooth:
+        kind = "corners"
+    elif problem.n < problem.d:
         kind = "wide"
     elif bound < _MANY_PASSES / 3:
         kind = "few passes"
@@ -180,6 +197,8 @@ def stated_complexity(
     if name not in METHODS:
         raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {name!r}.")
     method = METHODS[name]()
+    if not (problem.is_smooth or getattr(method, "corners", False)):
+        return unbounded(coordinates(problem, method.side))
     if not method.samplings:
         return method.complexity(problem, None)
     if sampling is None:

@@ -26,7 +26,7 @@ class Complexity:
     @property
     def total(self) -> float:
         """T = K W: nonzeros visited while the error falls by a factor e, eqs. (12), (13)."""
-        return self.iterations * self.cost
+        return self.iterations * self.cost if self.cost else 0.0  # K may be infinite
 
     def passes(self, eps: float) -> float:
         """Predicted passes over the data until the relative error is at most ``eps``."""
@@ -55,9 +55,16 @@ def uniform_complexity(side: Coordinates) -> Complexity:
 
 def importance_complexity(side: Coordinates) -> Complexity:
     """The closed form for serial importance sampling: T = ‖X‖₀ + (β/(λn)) C, eq. (15)."""
+    if side.beta == math.inf:
+        return unbounded(side)
     s = side.curvature(side.squared_norms + side.constant)
     total = s.sum()
     return Complexity(float(total / side.lam_n), float(s @ side.counts / total), side.nnz)
+
+
+def unbounded(side: Coordinates) -> Complexity:
+    """What theory says of a loss with corners: no rate. W is that of uniform sampling."""
+    return Complexity(math.inf, side.nnz / side.size, side.nnz)
 
 
 def accelerated_complexity(side: Coordinates) -> Complexity:

@@ -8,7 +8,8 @@ the label or target, a the dual variable of one example, and
 - ``conjugate`` is φ*(-a) = sup_z {-a z - φ(z; y)}, +inf outside its domain,
 - ``dual_step`` is the change Δ that maximises -φ*(-(a + Δ)) - z Δ - (κ/2) Δ²,
 - ``nearest_dual`` is the point of the closed domain of φ*(-·) nearest to a,
-- ``smoothness`` is β, a Lipschitz constant of φ',
+- ``smoothness`` is β, a Lipschitz constant of φ'; infinite for a loss with corners, which also has
+  ``corners``, the z where φ' jumps, and ``smoothed``, itself with its corners rounded,
 - ``classification`` tells whether labels are -1 and +1.
 
 Kernels call the free functions ``loss_value(loss, z, y)``, ``loss_derivative`` and so on. A loss
@@ -103,6 +104,20 @@ def _outside(x: float, low: float, high: float, scale: float) -> bool:
 
 
 @inlined
+def _times_sign(y: float, x: float) -> float:
+    """sign(y) x."""
+    return x if y > 0.0 else -x
+
+
+@inlined
+def _ratio(slope: float, curvature: float) -> float:
+    """Where a parabola with that slope at 0 has its top: ±inf, or 0, if it is not curved."""
+    if curvature > 0.0:
+        return slope / curvature
+    return math.copysign(math.inf, slope) if slope != 0.0 else 0.0
+
+
+@inlined
 def _x_log_x(x: float) -> float:
     """Return x ln x, with 0 at 0."""
     return x * math.log(x) if x > 0.0 else 0.0
@@ -193,8 +208,7 @@ def _hinge_change(
     b: float, m: float, curvature: float, kappa: float, low: float, high: float
 ) -> float:
     """Change of b in [low, high] when φ*(-a) = curvature b²/2 - b."""
-    change = (1.0 - m - curvature * b) / (curvature + kappa)
-    return _clip(change, low - b, high - b)
+    return _clip(_ratio(1.0 - m - curvature * b, curvature + kappa), low - b, high - b)
 
 
 @inlined
@@ -202,10 +216,10 @@ def _insensitive_change(
     a: float, r: float, epsilon: float, curvature: float, kappa: float, bound: float
 ) -> float:
     """Change of a in [-bound, bound] when φ*(-a) = curvature a²/2 + epsilon |a| - a y."""
-    upper = (-r - curvature * a - epsilon) / (curvature + kappa)
+    upper = _ratio(-r - curvature * a - epsilon, curvature + kappa)
     if a + upper > 0.0:
         return _clip(upper, -bound - a, bound - a)
-    lower = (-r - curvature * a + epsilon) / (curvature + kappa)
+    lower = _ratio(-r - curvature * a + epsilon, curvature + kappa)
     if a + lower < 0.0:
         return _clip(lower, -bound - a, bound - a)
     return -a
@@ -418,7 +432,8 @@ class SmoothedHinge(NamedTuple):
     """The hinge with a quadratic corner of width γ, for classification; β = 1/γ.
 
     φ = 0 for m >= 1, (1-m)²/(2γ) for 1-γ < m < 1, and 1 - m - γ/2 for m <= 1-γ;
-    φ*(-a) = γ b²/2 - b for b in [0, 1].
+    φ*(-a) = γ b²/2 - b for b in [0, 1]. A label ±t asks for the margin t in place of 1, so that
+    φ*(-a) = γ b²/2 - t b.
 
     Parameters
     ----------
@@ -437,31 +452,78 @@ class SmoothedHinge(NamedTuple):
 
     def value(self, z: float, y: float) -> float:
         """Zero, quadratic, then linear as the margin falls."""
-        short = max(0.0, 1.0 - y * z)
+        short = max(0.0, abs(y) - _times_sign(y, z))
         if short < self.smoothing:
             return 0.5 * short * short / self.smoothing
         return short - 0.5 * self.smoothing
 
     def derivative(self, z: float, y: float) -> float:
         """-y clip((1-m)/γ, 0, 1)."""
-        return -y * _clip((1.0 - y * z) / self.smoothing, 0.0, 1.0)
+        short = abs(y) - _times_sign(y, z)
+        return -_times_sign(y, _clip(short / self.smoothing, 0.0, 1.0))
 
     def second_derivative(self, z: float, y: float) -> float:
         """1/γ for 1-γ < m < 1, else 0."""
-        short = 1.0 - y * z
+        short = abs(y) - _times_sign(y, z)
         return 1.0 / self.smoothing if 0.0 < short < self.smoothing else 0.0
 
     def conjugate(self, a: float, y: float) -> float:
         """γ b²/2 - b."""
-        b = y * a
+        b = _times_sign(y, a)
         if _outside(b, 0.0, 1.0, 1.0):
             return math.inf
         b = _clip(b, 0.0, 1.0)
-        return 0.5 * self.smoothing * b * b - b
+        return 0.5 * self.smoothing * b * b - abs(y) * b
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = clip(b + (1 - m - γ b) / (γ + κ), 0, 1)."""
-        return y * _hinge_change(y * a, y * z, self.smoothing, kappa, 0.0, 1.0)
+        b, m = _times_sign(y, a), _times_sign(y, z) - (abs(y) - 1.0)
+        return _times_sign(y, _hinge_change(b, m, self.smoothing, kappa, 0.0, 1.0))
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip b to [0, 1]."""
+        return _times_sign(y, _clip(_times_sign(y, a), 0.0, 1.0))
+
+
+class Hinge(NamedTuple):
+    """The hinge of the support vector machine, for classification; not smooth, β = ∞.
+
+    φ = max(0, 1-m);  φ*(-a) = -b for b in [0, 1].
+    """
+
+    classification = True  # type: ignore[misc]
+    smoothness = math.inf  # type: ignore[misc]
+
+    def smoothed(self, smoothing: float) -> SmoothedHinge:
+        """The loss with γ b²/2 added to its conjugate; smaller by at most γ/2."""
+        return SmoothedHinge(smoothing)  # type: ignore[call-arg]
+
+    def corners(self, y: FloatArray) -> list[FloatArray]:
+        """The z at which φ' jumps up by 1, for each label."""
+        return [y]
+
+    def value(self, z: float, y: float) -> float:
+        """max(0, 1-m)."""
+        return max(0.0, 1.0 - y * z)
+
+    def derivative(self, z: float, y: float) -> float:
+        """-y for m < 1, else 0: a subgradient where m = 1."""
+        return -y if y * z < 1.0 else 0.0
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """0."""
+        return 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """-b."""
+        b = y * a
+        if _outside(b, 0.0, 1.0, 1.0):
+            return math.inf
+        return -_clip(b, 0.0, 1.0)
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find b + Δ = clip(b + (1 - m) / κ, 0, 1)."""
+        return y * _hinge_change(y * a, y * z, 0.0, kappa, 0.0, 1.0)
 
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, 1]."""
@@ -616,6 +678,62 @@ class SmoothedEpsilonInsensitive(NamedTuple):
         return _clip(a, -1.0, 1.0)
 
 
+class EpsilonInsensitive(NamedTuple):
+    """The ε-insensitive loss, for regression; not smooth, β = ∞. ε = 0 is the absolute loss.
+
+    φ = max(0, |r|-ε);  φ*(-a) = ε|a| - a y for |a| <= 1.
+
+    Parameters
+    ----------
+    epsilon
+        ε >= 0, the residual that costs nothing.
+    """
+
+    epsilon: float = 0.0
+
+    classification = False  # type: ignore[misc]
+    shift_invariant = True  # type: ignore[misc]
+    smoothness = math.inf  # type: ignore[misc]
+
+    def smoothed(self, smoothing: float) -> SmoothedEpsilonInsensitive:
+        """The loss with γ a²/2 added to its conjugate; smaller by at most γ/2."""
+        return SmoothedEpsilonInsensitive(self.epsilon, smoothing)  # type: ignore[call-arg]
+
+    def corners(self, y: FloatArray) -> list[FloatArray]:
+        """The z at which φ' jumps up by 1, for each target."""
+        return [y - self.epsilon, y + self.epsilon]
+
+    def value(self, z: float, y: float) -> float:
+        """max(0, |r|-ε)."""
+        return max(0.0, abs(z - y) - self.epsilon)
+
+    def derivative(self, z: float, y: float) -> float:
+        """sign(r) for |r| > ε, else 0: a subgradient where |r| = ε."""
+        r = z - y
+        if r > self.epsilon:
+            return 1.0
+        return -1.0 if r < -self.epsilon else 0.0
+
+    def second_derivative(self, z: float, y: float) -> float:
+        """0."""
+        return 0.0
+
+    def conjugate(self, a: float, y: float) -> float:
+        """ε|a| - a y."""
+        if _outside(a, -1.0, 1.0, 1.0):
+            return math.inf
+        a = _clip(a, -1.0, 1.0)
+        return self.epsilon * abs(a) - a * y
+
+    def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
+        """Find a + Δ = clip(S(κ a - r) / κ, -1, 1), where S shrinks by ε."""
+        return _insensitive_change(a, z - y, self.epsilon, 0.0, kappa, 1.0)
+
+    def nearest_dual(self, a: float, y: float) -> float:
+        """Clip a to [-1, 1]."""
+        return _clip(a, -1.0, 1.0)
+
+
 class LogCosh(NamedTuple):
     """The logarithm of the hyperbolic cosine, a smooth Huber loss for regression; β = 1.
 
@@ -761,9 +879,11 @@ LOSSES: dict[str, type] = {
     "logistic": Logistic,
     "squared_hinge": SquaredHinge,
     "smoothed_hinge": SmoothedHinge,
+    "hinge": Hinge,
     "huber": Huber,
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
     "smoothed_epsilon_insensitive": SmoothedEpsilonInsensitive,
+    "epsilon_insensitive": EpsilonInsensitive,
     "log_cosh": LogCosh,
     "modified_huber": ModifiedHuber,
     "probit": Probit,

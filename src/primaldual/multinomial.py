@@ -110,6 +110,11 @@ class Multinomial:
         """β, the smoothness of the loss."""
         return SMOOTHNESS
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether β is finite."""
+        return True
+
     @cached_property
     def features(self) -> Coordinates:
         """The d coordinates of the primal problem, each a block of one number per class."""

@@ -15,10 +15,10 @@ from numba.core.dispatcher import Dispatcher
 from ._compile import inlined
 from .losses import LOSSES, Loss
 
-_NOT_SMOOTH = {
-    "hinge": "smoothed_hinge",
-    "absolute": "huber",
-    "epsilon_insensitive": "smoothed_epsilon_insensitive",
+# Other names of losses that are here, with what to write for them.
+_KNOWN_AS = {
+    "absolute": "EpsilonInsensitive(epsilon=0)",
+    "l1": "EpsilonInsensitive(epsilon=0)",
 }
 _REQUIRED = ("value", "derivative", "second_derivative", "smoothness")
 _FUNCTIONS = (*_REQUIRED[:3], "conjugate", "dual_step", "nearest_dual")
@@ -75,7 +75,8 @@ def as_loss(loss: Any) -> Loss:
     if not _is_number(beta) or not 0.0 < beta < math.inf:
         raise ValueError(
             f"smoothness must be a positive finite number, got {beta!r}. "
-            "Set it to a Lipschitz constant of the derivative of the loss."
+            "Set it to a Lipschitz constant of the derivative of the loss; of the losses with "
+            "corners only 'hinge' and 'epsilon_insensitive' are known."
         )
     return loss if hasattr(type(loss), "_recipe") else _adopted(loss)
 
@@ -91,9 +92,10 @@ def loss_name(loss: Any) -> str:
 def _named(name: str) -> type:
     if name in LOSSES:
         return LOSSES[name]
-    if name in _NOT_SMOOTH:
+    if name in _KNOWN_AS:
         raise ValueError(
-            f"loss {name!r} is not smooth, and the rates here need β. Use {_NOT_SMOOTH[name]!r}."
+            f"loss must be one of {', '.join(LOSSES)}, got {name!r}. Use {_KNOWN_AS[name]} from "
+            "primaldual.losses."
         )
     raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}.")
 

@@ -21,6 +21,7 @@ from .checkpoints import Entry
 from .methods import METHODS, Method
 from .methods.auto import ENGINE, Auto, engine_method
 from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
+from .own_loss import loss_name
 from .problem import Certificate, Problem
 from .result import Progress, Result, Status, Trace
 from .samplings import SAMPLINGS, Draws, Sampling, as_sampling
@@ -42,6 +43,8 @@ LEAST_FACTOR, MOST_FACTOR = 0.3, 100.0
 
 # So many checks without a fall of the gap by 1 % mean that it will not fall any more.
 STALL_CHECKS = 12
+# On a loss with corners, where descent has no rate, so many times more.
+CORNER_PATIENCE = 5
 
 Callback = Callable[[Progress], Any]
 
@@ -375,9 +378,10 @@ class _Run:
 
     def _stalled(self, name: str) -> bool:
         """Whether one of the engine's methods has long not brought the gap down."""
-        if name not in METHODS or METHODS[name].samplings or len(self.trace) <= STALL_CHECKS:
+        checks = STALL_CHECKS * (1 if self.problem.is_smooth else CORNER_PATIENCE)
+        if name not in METHODS or METHODS[name].samplings or len(self.trace) <= checks:
             return False
-        earlier = self.trace.entries[-1 - STALL_CHECKS]
+        earlier = self.trace.entries[-1 - checks]
         return earlier.method == name and self.best.relative_gap > 0.99 * earlier.relative_gap
 
     def check(self, name: str, w: FloatArray, alpha: FloatArray | None) -> None:
@@ -486,6 +490,13 @@ def _as_method(method: Any, tol: float) -> tuple[str, Method]:
 
 def require_usable(problem: Problem, name: str, method: Method, sampling: Any) -> Sampling | None:
     """The sampling the method will use; refused if it cannot use it, or not on this problem."""
+    if not (problem.is_smooth or getattr(method, "corners", False)):
+        able = [known for known, kind in METHODS.items() if getattr(kind, "corners", False)]
+        loss = loss_name(problem.loss)
+        raise ValueError(
+            f"method {name!r} needs a smooth loss, and {loss!r} has corners. Use the method auto, "
+            f"{' or '.join(able)}, or a smooth loss such as 'smoothed_{loss}'."
+        )
     if problem.fit_intercept and not method.free_intercept:
         raise ValueError(
             f"method {name!r} cannot train a free intercept. Use another method, such as nsync or "

@@ -98,6 +98,57 @@ def test_linear_svc_on_real_data(name, side):
     agree(ours, theirs)
 
 
+@pytest.mark.parametrize("name", ["a1a", "heart_scale", "australian", "leu", "pcmac"])
+@pytest.mark.parametrize("C", [0.3, 10.0])
+def test_hinge_on_real_data(name, C):
+    """No objective of theirs is below our certificate, and w is where strong convexity has it."""
+    X, y = real(name)
+    s = weights(len(y))
+    theirs = svm.LinearSVC(
+        C=C, loss="hinge", tol=1e-7, fit_intercept=False, max_iter=20_000, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs.fit(X, y, s)
+    ours = LinearSVC(C=C, loss="hinge", fit_intercept=False).fit(X, y, s)
+    sign = np.where(y == ours.classes_[1], 1.0, -1.0)
+
+    def objective(w):
+        return C * s @ np.maximum(0.0, 1.0 - sign * (X @ w)) + 0.5 * w @ w
+
+    unit = C * s.sum()
+    mine, other = objective(ours.coef_[0]), objective(theirs.coef_[0])
+    lowest = mine - ours.dual_gap_ * unit
+    assert ours.dual_gap_ <= 1e-6
+    assert other >= lowest - 1e-12 * unit
+    apart = np.linalg.norm(ours.coef_ - theirs.coef_)
+    assert apart <= np.sqrt(2 * (mine - lowest)) + np.sqrt(2 * max(other - lowest, 0.0)) + 1e-9
+
+
+@pytest.mark.parametrize("name", ["housing_scale", "abalone_scale", "winequality-white"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_epsilon_insensitive_on_real_data(name, epsilon):
+    X, y = real(name)
+    theirs = svm.LinearSVR(
+        C=0.1, epsilon=epsilon, tol=1e-7, fit_intercept=False, max_iter=20_000, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs.fit(X, y)
+    ours = LinearSVR(C=0.1, epsilon=epsilon, fit_intercept=False).fit(X, y)
+
+    def objective(w):
+        return 0.1 * np.maximum(0.0, np.abs(X @ w - y) - epsilon).sum() + 0.5 * w @ w
+
+    unit = objective(np.zeros(X.shape[1]))
+    mine, other = objective(ours.coef_), objective(theirs.coef_)
+    lowest = mine - ours.dual_gap_ * unit
+    assert ours.dual_gap_ <= 1e-6
+    assert other >= lowest - 1e-12 * unit
+    apart = np.linalg.norm(ours.coef_ - theirs.coef_)
+    assert apart <= np.sqrt(2 * (mine - lowest)) + np.sqrt(2 * max(other - lowest, 0.0)) + 1e-9
+
+
 def test_linear_svc_has_the_limit_of_their_penalised_intercept():
     X, y = real("heart_scale")
     theirs = svm.LinearSVC(C=0.3, tol=1e-12, dual=False, intercept_scaling=1e3, max_iter=1000).fit(
@@ -127,8 +178,9 @@ def test_linear_svr_on_real_data(name, side):
         fit_intercept=False, max_iter=1000,
     ).fit(X, y)  # fmt: skip
     ours = LinearSVR(
-        C=0.1, epsilon=0.5, tol=TOL, side=side, fit_intercept=False, max_iter=10_000
-    ).fit(X, y)
+        C=0.1, epsilon=0.5, loss="squared_epsilon_insensitive", tol=TOL, side=side,
+        fit_intercept=False, max_iter=10_000,
+    ).fit(X, y)  # fmt: skip
     agree(ours, theirs)
 
 

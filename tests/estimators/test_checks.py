@@ -21,10 +21,12 @@ from primaldual.estimators import (
 ESTIMATORS = [
     LogisticRegression(),
     LinearSVC(),
+    LinearSVC(loss="hinge"),
     RidgeClassifier(),
     LinearClassifier(),
     Ridge(),
     LinearSVR(),
+    LinearSVR(loss="squared_epsilon_insensitive"),
     HuberRegressor(),
     LinearRegressor(),
     LogisticRegressionCV(Cs=3, cv=3),

@@ -72,6 +72,8 @@ def test_integer_weights_are_repeated_rows(kind, side, wine, diabetes):
     X, y = data_for(kind, wine, diabetes)
     s = weights(len(y)).astype(int)
     model = kind(tol=TIGHT, side=side, max_iter=20_000)
+    if kind is LinearSVR and side == "primal":  # its default loss has corners
+        model.set_params(loss="squared_epsilon_insensitive")
     weighted = clone(model).fit(X, y, s)
     repeated = clone(model).fit(np.repeat(X, s, axis=0), np.repeat(y, s))
     same(weighted, repeated)
@@ -399,8 +401,14 @@ def test_an_offset_of_the_targets_moves_only_the_intercept(diabetes):
         (LogisticRegression(class_weight={7: 1.0}), "class_weight"),
         (LogisticRegression(multi_class="crammer"), "multi_class must be one of"),
         (LogisticRegression(callback=3), "callback must be callable"),
-        (LinearSVC(loss="hinge"), "not smooth"),
-        (LinearSVR(loss="epsilon_insensitive"), "not smooth"),
+        (LinearSVC(loss="logistic"), "loss must be one of 'squared_hinge', 'hinge'"),
+        (LinearSVC(loss="hinge", side="primal"), "side must be 'auto' or 'dual'.*'hinge'"),
+        (LinearSVR(loss="huber"), "loss must be one of 'epsilon_insensitive'"),
+        (LinearSVC(loss="hinge", dual=False), "Unsupported set of arguments: .*loss='hinge'"),
+        (LinearSVR(dual=False), "Unsupported set of arguments: .*loss='epsilon_insensitive'"),
+        (LinearSVC(dual="yes"), "dual must be True, False or 'auto'"),
+        (LinearSVC(dual=False, side="dual"), "contradict"),
+        (LinearSVR(side="primal"), "side must be 'auto' or 'dual'.*'epsilon_insensitive'"),
         (LinearClassifier(loss="squared"), "is for regression"),
         (LinearRegressor(loss="logistic"), "is for classification"),
         (RidgeClassifier(alpha=float("inf")), "alpha must be a positive finite"),

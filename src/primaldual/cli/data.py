@@ -25,9 +25,11 @@ MOST_CLASSES = 50
 _ESTIMATORS = {
     "logistic": "LogisticRegression",
     "squared_hinge": "LinearSVC",
+    "hinge": "LinearSVC",
     "squared": "Ridge",
     "huber": "HuberRegressor",
     "squared_epsilon_insensitive": "LinearSVR",
+    "epsilon_insensitive": "LinearSVR",
 }
 
 
@@ -253,8 +255,11 @@ def estimator(
     if name is None:
         name = "LinearRegressor" if data.classes is None else "LinearClassifier"
         common["loss"] = data.loss if epsilon is None else LOSSES[data.loss](epsilon)
-    elif epsilon is not None:
-        common["epsilon"] = epsilon
+    else:
+        if name in ("LinearSVC", "LinearSVR"):
+            common["loss"] = data.loss
+        if epsilon is not None:
+            common["epsilon"] = epsilon
     kind = getattr(estimators, name)
     return kind(**_strength(kind, strength, data.loss, data.n), **common)
 

@@ -50,15 +50,22 @@ class Loss(StrEnum):
     smoothed_hinge = "smoothed_hinge"
     modified_huber = "modified_huber"
     probit = "probit"
+    hinge = "hinge"
     squared = "squared"
     huber = "huber"
     squared_epsilon_insensitive = "squared_epsilon_insensitive"
     smoothed_epsilon_insensitive = "smoothed_epsilon_insensitive"
     log_cosh = "log_cosh"
+    epsilon_insensitive = "epsilon_insensitive"
 
 
-CLASSIFICATION = tuple(loss.value for loss in list(Loss)[:5])
-WITH_EPSILON = ("huber", "squared_epsilon_insensitive", "smoothed_epsilon_insensitive")
+CLASSIFICATION = tuple(loss.value for loss in list(Loss)[:6])
+WITH_EPSILON = (
+    "huber",
+    "squared_epsilon_insensitive",
+    "smoothed_epsilon_insensitive",
+    "epsilon_insensitive",
+)
 # The scikit-learn models with these losses count twice the loss of this library.
 DOUBLED = ("squared_hinge", "squared_epsilon_insensitive")
 
@@ -176,7 +183,7 @@ LossOption = Annotated[
         "--loss",
         metavar="LOSS",
         help=f"For classes {', '.join(CLASSIFICATION)} or squared, by default logistic; for "
-        f"numbers {', '.join(loss.value for loss in list(Loss)[5:])}, by default squared.",
+        f"numbers {', '.join(loss.value for loss in list(Loss)[6:])}, by default squared.",
         rich_help_panel=_MODEL,
     ),
 ]

@@ -32,6 +32,7 @@ from ..solver import solve
 from ._callbacks import CallbackSupportMixin, Task
 from ._sides import (
     SIDES,
+    SMALL_CORNER_ROUNDS,
     SMALL_GAP,
     SMALL_ROUNDS,
     Counted,
@@ -49,6 +50,7 @@ _LAYOUT = {
     "newton": "by_example",
     "primal_cd": "by_feature",
     "gram_newton": "by_feature",
+    "ssnal": "by_example",
 }
 
 
@@ -110,6 +112,13 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         """The value of ``C`` or ``alpha``, or several of them."""
         return getattr(self, self._strength)
 
+    def _side(self) -> str:
+        """Where to solve: ``side``, or what scikit-learn's ``dual`` says in its place."""
+        dual = getattr(self, "dual", "auto")
+        if isinstance(dual, str):
+            return str(self.side)
+        return "dual" if dual else "primal"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -129,6 +138,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         if getattr(self, "epsilon", None) is not None:
             require_number("epsilon", self.epsilon)
         require_choice("side", self.side, SIDES)
+        if hasattr(self, "dual"):
+            require_dual(self.dual, self.side, self.loss)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable or None, got {self.callback!r}.")
 
@@ -151,7 +162,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         )
         if len(targets) == 1:
             return [first]
-        name = first_choice(first)[0] if self.side == "auto" else first_on(first, self.side)[0]
+        side = self._side()
+        name = first_choice(first)[0] if side == "auto" else first_on(first, side)[0]
         getattr(first.matrix, _LAYOUT[name])
         return [
             related(first, lam=lam, targets=column)
@@ -208,14 +220,15 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             return Solution(result, counted.passes)
 
         task.begin()
-        direct = small_method(problem, self.side)
+        direct = small_method(problem, self._side())
         solution = None
         if direct is not None:
-            steps = min(max_iter, SMALL_ROUNDS)
+            most = SMALL_ROUNDS if problem.is_smooth else SMALL_CORNER_ROUNDS
+            steps = min(max_iter, most)
             solution = run(direct, min(self.tol, SMALL_GAP), steps)
             stopped = solution.result.status in _ASKED_FOR or steps == max_iter
         if solution is None or not (stopped or solution.relative_gap <= self.tol):
-            solution = run(make(problem, self.side, self.tol), self.tol, max_iter)
+            solution = run(make(problem, self._side(), self.tol), self.tol, max_iter)
         task.end()
         return solution
 
@@ -301,7 +314,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             ``"primal"`` and ``"dual"``, each with the ``"method"`` the side would start with, the
             ``"passes"`` over the data and the ``"seconds"`` predicted until the gap is at most
             ``tol``; and ``"side"``, the one that ``side="auto"`` would start on. For coordinate
-            descent they come from the theory's bounds and are rough, usually too high.
+            descent they come from the theory's bounds and are rough, usually too high; with the
+            hinge and the ε-insensitive loss these are infinite, and the primal has no method.
         """
         problems, tol = copy.copy(self)._prepared(X, y, sample_weight)
         first = problems[0]
@@ -451,6 +465,23 @@ def require_choice(name: str, value: Any, choices: Any) -> None:
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+
+
+def require_dual(dual: Any, side: str, loss: Any) -> None:
+    """Raise unless ``dual`` is True, False or "auto", and goes with ``side`` and the loss."""
+    if not isinstance(dual, bool | np.bool_) and not (isinstance(dual, str) and dual == "auto"):
+        raise ValueError(f"dual must be True, False or 'auto', got {dual!r}.")
+    if isinstance(dual, str):
+        return
+    if side == ("primal" if dual else "dual"):
+        raise ValueError(
+            f"dual={dual} and side={side!r} contradict each other. Leave one of them 'auto'."
+        )
+    if not dual and loss in ("hinge", "epsilon_insensitive"):
+        raise ValueError(
+            f"Unsupported set of arguments: loss={loss!r} is not supported when dual=False. The "
+            "loss has corners, and methods on the primal need a smooth one; use dual='auto'."
+        )
 
 
 def checked_weights(sample_weight: Any, n: int) -> FloatArray | None:

@@ -9,8 +9,10 @@ from numpy.random import Generator
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..methods import METHODS
-from ..methods.auto import ENGINE, Auto, State
+from ..methods.auto import ENGINE, Auto, State, corner_choice
 from ..methods.prices import (
+    CORNER_STEPS,
+    corner_price,
     direct_prices,
     epoch_price,
     expected_epochs,
@@ -18,6 +20,7 @@ from ..methods.prices import (
     newton_steps,
 )
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
+from ..own_loss import loss_name
 from ..problem import Problem
 from ..samplings import Draws
 
@@ -39,6 +42,9 @@ SMALL = 3e6
 SMALL_EXAMPLES = 2000
 SMALL_GAP = 1e-15
 SMALL_ROUNDS = 15
+# The same for a loss with corners, which takes more steps.
+SMALL_CORNERS = 10e6
+SMALL_CORNER_ROUNDS = 200
 
 
 def method_for(problem: Problem, side: str, tol: float, warm: bool = False) -> Auto:
@@ -53,6 +59,14 @@ def first_on(problem: Problem, side: str, tol: float = 1e-6) -> tuple[str, float
 
     Newton's method on the smaller matrix where that is cheap, coordinate descent otherwise.
     """
+    if not problem.is_smooth:
+        if side == "primal":
+            raise ValueError(
+                f"side must be 'auto' or 'dual' for loss {loss_name(problem.loss)!r}, got "
+                "'primal'. The loss has corners, and methods on the primal need a smooth one."
+            )
+        name = corner_choice(problem)[0]
+        return name, corner_price(problem) * 1e-9 if name == "ssnal" else float("nan")
     direct, descent = {
         "primal": ("newton", "primal_cd"),
         "dual": ("gram_newton", "dual_cd"),
@@ -66,7 +80,11 @@ def first_on(problem: Problem, side: str, tol: float = 1e-6) -> tuple[str, float
 
 def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:
     """What one side should need: its first method, passes over the data, seconds."""
+    if side == "primal" and not problem.is_smooth:
+        return {"method": "none", "passes": float("inf"), "seconds": float("inf")}
     name, seconds = first_on(problem, side, tol)
+    if name == "ssnal":
+        return {"method": name, "passes": float(CORNER_STEPS), "seconds": seconds}
     if name in ("newton", "gram_newton"):
         return {"method": name, "passes": float(newton_steps(problem)), "seconds": seconds}
     bound = METHODS[name]().complexity(problem, None)
@@ -80,6 +98,9 @@ def small_method(problem: Any, side: str) -> Any:
     if isinstance(problem, Multinomial):
         small = softmax_choice(problem, side) == "newton" and problem.n <= SMALL_EXAMPLES
         return SoftmaxNewton() if small else None
+    if not problem.is_smooth:
+        small = corner_price(problem) <= SMALL_CORNERS and problem.n <= SMALL_EXAMPLES
+        return _Named(ENGINE["ssnal"](), "ssnal") if small and side != "primal" else None
     prices = {
         name: price for name, price in direct_prices(problem).items() if _is_on(name, side, problem)
     }
@@ -92,6 +113,8 @@ class WarmAuto(Auto):
 
     def _first(self, problem: Problem) -> tuple[str, str]:
         """Newton's method where that many steps are cheap, otherwise the usual choice."""
+        if not problem.is_smooth:
+            return super()._first(problem)
         price = newton_price(problem) * min(WARM_STEPS / newton_steps(problem), 1.0)
         if price <= WARM_EPOCHS * epoch_price(problem, "dual_cd"):
             return "newton", f"a good start: about {WARM_STEPS} steps"
@@ -166,6 +189,11 @@ class Counted:
         self.w: Any = None  # the iterate of the last check
         self.problem: Any = None
         self.nnz = 1.0
+
+    @property
+    def corners(self) -> bool:
+        """Whether the method takes losses with corners."""
+        return bool(getattr(self.method, "corners", False))
 
     def start(
         self,

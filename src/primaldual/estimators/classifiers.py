@@ -406,16 +406,20 @@ def _wants_probabilities(model: Any) -> bool:
 class LinearSVC(LinearClassifierBase):
     """Linear support vector machine: C Σ s_j max(0, 1 − y_j z_j)² + ½‖w‖², certified.
 
-    scikit-learn's ``LinearSVC`` with the L2 penalty, except that the intercept is not penalised:
-    there is no ``intercept_scaling`` to get right.
+    With ``loss="hinge"``, C Σ s_j max(0, 1 − y_j z_j) + ½‖w‖². scikit-learn's ``LinearSVC`` with
+    the L2 penalty, except that the intercept is not penalised: there is no ``intercept_scaling``
+    to get right.
 
     Parameters
     ----------
     C : float, default=1.0
         The inverse of the strength of the regularisation.
-    loss : {"squared_hinge"}, default="squared_hinge"
-        ψ(m) = max(0, 1 − m)². The hinge itself is not smooth and is refused; see
-        ``LinearClassifier(loss="smoothed_hinge")``.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        ψ(m) = max(0, 1 − m)², or the hinge max(0, 1 − m). The hinge has a corner: ``dual=False``
+        and ``side="primal"`` are refused for it.
+    dual : bool or "auto", default="auto"
+        As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
+        to ``side``.
     probability : bool, default=False
         Whether to fit probabilities as well, by a sigmoid on the cross-validated scores
         (``sklearn.calibration.CalibratedClassifierCV`` with ``cv=5``): five more fits. The
@@ -452,6 +456,7 @@ class LinearSVC(LinearClassifierBase):
         self,
         *,
         loss: str = "squared_hinge",
+        dual: bool | str = "auto",
         tol: float = 1e-6,
         C: float = 1.0,
         fit_intercept: bool = True,
@@ -467,6 +472,7 @@ class LinearSVC(LinearClassifierBase):
         callback: Any = None,
     ) -> None:
         self.loss = loss
+        self.dual = dual
         self.tol = tol
         self.C = C
         self.fit_intercept = fit_intercept
@@ -483,15 +489,10 @@ class LinearSVC(LinearClassifierBase):
 
     def _require_parameters(self) -> None:
         super()._require_parameters()
-        if self.loss == "hinge":
-            raise ValueError(
-                "loss='hinge' is not smooth, and the certificate here needs a smooth loss. Use "
-                "'squared_hinge', or LinearClassifier(loss='smoothed_hinge')."
-            )
-        require_choice("loss", self.loss, ("squared_hinge",))
+        require_choice("loss", self.loss, ("squared_hinge", "hinge"))
 
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
-        return Objective(as_loss("squared_hinge"), scale=2.0)
+        return Objective(as_loss(self.loss), scale=2.0 if self.loss == "squared_hinge" else 1.0)
 
     def _train(self, X: Any, codes: Any, weights: FloatArray | None, data: dict[str, Any]) -> None:
         super()._train(X, codes, weights, data)
@@ -702,7 +703,7 @@ def _has_link(model: Any) -> bool:
 
 @documented
 class LinearClassifier(LinearClassifierBase):
-    """A linear classifier with any smooth loss φ: C Σ s_j φ(z_j; y_j) + ½‖w‖².
+    """A linear classifier with any convex loss φ: C Σ s_j φ(z_j; y_j) + ½‖w‖².
 
     Parameters
     ----------
@@ -825,8 +826,11 @@ class LinearClassifier(LinearClassifierBase):
             ``LinearSVC``, which has the same ``predict`` and ``decision_function``.
         """
         check_is_fitted(self)
-        if loss_name(as_loss(self.loss)) != "logistic":
-            return self._share(SklearnSVC(C=self.C, fit_intercept=self.fit_intercept))
+        name = loss_name(as_loss(self.loss))
+        if name != "logistic":
+            loss = "hinge" if name == "hinge" else "squared_hinge"
+            twin = SklearnSVC(loss=loss, C=self.C, fit_intercept=self.fit_intercept)
+            return self._share(twin)
         single = SklearnLogistic(C=self.C, fit_intercept=self.fit_intercept)
         if len(self.classes_) > 2:
             return _one_vs_rest(self, single)

@@ -203,10 +203,9 @@ class Ridge(MultiOutputMixin, LinearRegressorBase):
 
 @documented
 class LinearSVR(LinearRegressorBase):
-    """Linear support vector regression: C Σ s_j max(0, |y_j − z_j| − ε)² + ½‖w‖², certified.
+    """Linear support vector regression: C Σ s_j max(0, |y_j − z_j| − ε) + ½‖w‖², certified.
 
-    scikit-learn's ``LinearSVR(loss="squared_epsilon_insensitive")``, except that the intercept is
-    not penalised.
+    scikit-learn's ``LinearSVR``, except that the intercept is not penalised.
 
     Parameters
     ----------
@@ -214,9 +213,12 @@ class LinearSVR(LinearRegressorBase):
         The residual that costs nothing.
     C : float, default=1.0
         The inverse of the strength of the regularisation.
-    loss : {"squared_epsilon_insensitive"}, default="squared_epsilon_insensitive"
-        max(0, |r| − ε)². scikit-learn's default, the ε-insensitive loss itself, is not smooth and
-        is refused; see ``LinearRegressor(loss="smoothed_epsilon_insensitive")``.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        max(0, |r| − ε) or its square. The first has corners: ``dual=False`` and ``side="primal"``
+        are refused for it.
+    dual : bool or "auto", default="auto"
+        As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
+        to ``side``.
     {shared}
     random_state : int, RandomState or None
         For the order of steps. None: always the same.
@@ -249,7 +251,8 @@ class LinearSVR(LinearRegressorBase):
         epsilon: float = 0.0,
         tol: float = 1e-6,
         C: float = 1.0,
-        loss: str = "squared_epsilon_insensitive",
+        loss: str = "epsilon_insensitive",
+        dual: bool | str = "auto",
         fit_intercept: bool = True,
         verbose: int = 0,
         random_state: Any = None,
@@ -263,6 +266,7 @@ class LinearSVR(LinearRegressorBase):
         self.tol = tol
         self.C = C
         self.loss = loss
+        self.dual = dual
         self.fit_intercept = fit_intercept
         self.verbose = verbose
         self.random_state = random_state
@@ -274,17 +278,11 @@ class LinearSVR(LinearRegressorBase):
 
     def _require_parameters(self) -> None:
         super()._require_parameters()
-        if self.loss == "epsilon_insensitive":
-            raise ValueError(
-                "loss='epsilon_insensitive' is not smooth, and the certificate here needs a smooth "
-                "loss. Use 'squared_epsilon_insensitive', or "
-                "LinearRegressor(loss='smoothed_epsilon_insensitive')."
-            )
-        require_choice("loss", self.loss, ("squared_epsilon_insensitive",))
+        require_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
 
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
-        loss = LOSSES["squared_epsilon_insensitive"](float(self.epsilon))
-        return Objective(loss, scale=2.0)
+        loss = LOSSES[self.loss](float(self.epsilon))
+        return Objective(loss, scale=1.0 if self.loss == "epsilon_insensitive" else 2.0)
 
     def to_sklearn(self) -> Any:
         """The equivalent fitted ``sklearn.svm.LinearSVR``.
@@ -419,7 +417,7 @@ class HuberRegressor(LinearRegressorBase):
 
 @documented
 class LinearRegressor(LinearRegressorBase):
-    """A linear regressor with any smooth loss φ: Σ s_j φ(z_j; y_j) + (alpha/2) ‖w‖².
+    """A linear regressor with any convex loss φ: Σ s_j φ(z_j; y_j) + (alpha/2) ‖w‖².
 
     Parameters
     ----------

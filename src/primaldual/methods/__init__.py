@@ -28,6 +28,7 @@ from .sag import SAG, SAGA
 from .sdca import SDCA, IProxSDCA
 from .sgd import SGD
 from .spdc import SPDC
+from .ssnal import SSNAL
 from .svrg import MS2GD, S2GD, SVRG, ProxSVRG
 
 METHODS: dict[str, type[Method]] = {
@@ -41,6 +42,7 @@ METHODS: dict[str, type[Method]] = {
     "gram_newton": GramNewton,
     "newton_cg": NewtonCG,
     "gram_newton_cg": GramNewtonCG,
+    "ssnal": SSNAL,
     # primal coordinate methods
     "rcdm": RCDM,
     "ucdc": UCDC,

@@ -20,7 +20,9 @@ from .gram_newton_cg import GramNewtonCG
 from .newton import Newton, is_small, slopes
 from .newton_cg import NewtonCG
 from .prices import (
+    CORNER_STEPS,
     cg_price,
+    corner_price,
     direct_prices,
     dual_bound,
     epoch_price,
@@ -33,6 +35,7 @@ from .prices import (
     transpose_price,
 )
 from .primal_cd import INNER_EPOCHS, PrimalCD
+from .ssnal import SSNAL
 
 # Sparse data with more than this share of nonzeros is copied into dense rows, if not too large.
 DENSE_SHARE = 0.25
@@ -64,6 +67,10 @@ TRUST = 2.0
 NEARLY_FREE = 0.15
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
+# Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
+# than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
+CORNER_EPOCHS = {True: 30, False: 200}
+CHEAP_CORNERS = 40e6
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -93,7 +100,8 @@ class Auto:
     Direct methods (``newton``, ``gram_newton``) are taken at once where their matrices are small;
     otherwise coordinate descent starts on the dual, or on the primal where there are more examples
     than features and the dual's bound is large. When its observed contraction predicts more work
-    than another method would need, that one takes over from the current iterate.
+    than another method would need, that one takes over from the current iterate. A loss with
+    corners leaves two methods: ``dual_cd`` and ``ssnal``.
 
     Parameters
     ----------
@@ -103,6 +111,7 @@ class Auto:
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
+    corners: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, tol: float = 1e-6) -> None:
@@ -181,6 +190,8 @@ class Auto:
     def _successor(self, state: State) -> tuple[str, str] | None:
         """The method that should take over, and why; None to go on."""
         p = state.problem
+        if not p.is_smooth:
+            return self._corner_successor(state)
         if state.tried == {"newton_cg"}:
             return self._instead_of_cg(state)
         if state.name not in DESCENT:
@@ -235,6 +246,22 @@ class Auto:
             return None
         return name, "the features are too alike for conjugate gradients"
 
+    def _corner_successor(self, state: State) -> tuple[str, str] | None:
+        """The other one of the two methods for a loss with corners, if this one is slow."""
+        if state.name == "ssnal":
+            recent, earlier = state.gaps[-CORNER_STEPS:], state.gaps[:-CORNER_STEPS]
+            stuck = bool(earlier) and min(recent) > 0.9 * min(earlier)
+            return ("dual_cd", "ssnal is stuck") if stuck and "dual_cd" not in state.tried else None
+        if "ssnal" in state.tried or len(state.gaps) < state.next_watch:
+            return None
+        state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
+        left = epochs_left(state.gaps, self.tol * state.problem.primal_at_zero)
+        ahead = left * epoch_price(state.problem, "dual_cd") * state.share / TRUST
+        price = corner_price(state.problem)
+        if ahead <= price or price > MOST_RESCUE:
+            return None
+        return "ssnal", f"dual_cd would need about {left:.0f} more rounds"
+
     def _fallback(self, state: State) -> tuple[str, str] | None:
         """Another second-order method, once, if the current one has long not got anywhere."""
         recent, earlier = state.gaps[-STUCK_ROUNDS:], state.gaps[:-STUCK_ROUNDS]
@@ -260,6 +287,7 @@ ENGINE: dict[str, Any] = {
     "gram_newton": GramNewton,
     "newton_cg": NewtonCG,
     "gram_newton_cg": GramNewtonCG,
+    "ssnal": SSNAL,
 }
 
 TOLD = ("dual_cd", "primal_cd", "newton", "newton_cg", "gram_newton_cg")
@@ -279,6 +307,8 @@ def dense_pays(problem: Problem) -> bool:
 
 def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The method to start with, and why."""
+    if not problem.is_smooth:
+        return corner_choice(problem)
     if is_small(problem):
         return "newton", "few features and few examples"
     if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
@@ -305,6 +335,8 @@ def trial_length(name: str) -> int:
 
 def descent_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The side on which coordinate descent should be faster, as its method, and why."""
+    if not problem.is_smooth:
+        return "dual_cd", "the loss has corners, so only the dual has coordinate steps"
     if problem.n < problem.d:
         return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
     bound = dual_bound(problem)
@@ -312,6 +344,16 @@ def descent_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     if dual > transpose_price(problem) + FEW_ROUNDS * epoch_price(problem, "primal_cd"):
         return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
     return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
+
+
+def corner_choice(problem: Problem) -> tuple[str, str]:
+    """The method to start with for a loss with corners, and why."""
+    price, epochs = corner_price(problem), CORNER_EPOCHS[problem.n < problem.d]
+    if problem.n >= problem.d and price <= CHEAP_CORNERS:
+        return "ssnal", "a loss with corners and few features: Newton steps are cheap"
+    if price <= epochs * epoch_price(problem, "dual_cd"):
+        return "ssnal", f"a loss with corners: Newton steps cost less than {epochs} epochs"
+    return "dual_cd", "a loss with corners: the dual has exact coordinate steps"
 
 
 def epochs_left(gaps: list[float], target: float) -> float:

@@ -42,6 +42,7 @@ class Method(Protocol):
     A method whose parameters ask for probabilities of its own also has ``plan(problem)``, which
     gives the sampling it uses by default. A method that can tell its gap along the way, for less
     than a certificate, has ``gap_estimate(state)``; the loop then certifies only when it matters.
+    A method that takes losses with corners, which have no finite β, says so by ``corners = True``.
     """
 
     side: ClassVar[Side]  # whose coordinates it draws: features (primal) or examples (dual)
@@ -126,8 +127,11 @@ def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None
 def into_plane(problem: Problem, alpha: FloatArray, z: FloatArray) -> FloatArray | None:
     """α moved into the plane Σ_j α_j = 0 of a free intercept; None if it cannot be.
 
-    Where φ'' is large a small change of the margin moves α_j far: those give most.
+    Where φ'' is large a small change of the margin moves α_j far: those give most. A loss with
+    corners does not tell: the heavier side gives.
     """
+    if not problem.is_smooth:
+        return problem.rebalanced(alpha)
     give = np.empty(problem.n)
     second_derivatives(problem.loss, z, problem.y, problem.sample_weight, give)
     total = float(give.sum())

@@ -72,7 +72,8 @@ class DualCD:
 
     The one-dimensional problem is solved by the loss (a safeguarded Newton iteration in the
     margin for the logistic loss). No theorem here covers the order; the bound of importance
-    sampling is stated as a guide. A free intercept is treated as in ``Quartz``.
+    sampling is stated as a guide. A free intercept is treated as in ``Quartz``. A loss with
+    corners has exact steps too, but no rate: K is then infinite.
 
     Rate
     ----
@@ -97,6 +98,7 @@ class DualCD:
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
+    corners: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, tol: float = 0.0) -> None:

@@ -458,11 +458,12 @@ def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
 
 
 @kernel
-def line_search(loss, z, change, y, c, at_zero, along, square, first, second):  # type: ignore[no-untyped-def]
+def line_search(loss, z, change, y, c, at_zero, along, square, first, second, share=0.5):  # type: ignore[no-untyped-def]
     """s ≥ 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
 
     ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
-    step is taken if it halves the slope; otherwise Newton's method on the slope, in a bracket.
+    step is taken if it leaves at most that share of the slope; otherwise Newton's method on the
+    slope, in a bracket.
     c_j φ'_j and c_j φ''_j after the step are left in ``first`` and ``second``.
     """
     low, high, s = 0.0, np.inf, 1.0
@@ -475,7 +476,7 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second):  
             first[j], second[j] = c[j] * one, c[j] * two
             slope += first[j] * change[j]
             curvature += second[j] * change[j] * change[j]
-        if high == 0.0 or abs(slope) <= 0.5 * abs(at_zero) or k + 1 == LINE_STEPS:
+        if high == 0.0 or abs(slope) <= share * abs(at_zero) or k + 1 == LINE_STEPS:
             break
         if slope > 0:
             high = s

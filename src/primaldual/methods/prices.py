@@ -55,9 +55,16 @@ PRODUCTS = 1.6
 PRODUCTS_PER_ROOT = 10.0
 NOT_QUADRATIC = 5.0
 
+# For a loss with corners: the steps that ``ssnal`` takes about, and the part of a Hessian of all
+# examples that one of them builds on average.
+CORNER_STEPS = 40
+CORNER_SHARE = 0.15
+
 
 def dual_bound(problem: Problem) -> float:
     """T_D in passes over the data."""
+    if not problem.is_smooth:
+        return math.inf
     if not problem.matrix.is_sparse:
         # All rows are read in full: no need to count what is in them.
         side = problem.examples
@@ -151,6 +158,15 @@ def cg_price(problem: Problem, epochs: float) -> float:
     steps = newton_steps(problem)
     products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
     return products * product_price(problem) + steps * STEP
+
+
+def corner_price(problem: Problem) -> float:
+    """``ssnal``, for a loss with corners."""
+    n, d = float(problem.n), float(problem.d)
+    operation = SCATTERED if problem.matrix.is_sparse else FLOP
+    gram = CORNER_SHARE * min(n / d, 1.0) * hessian_work(problem) * operation
+    factor = FLOP * (min(n, d) / 2) ** 3 / 3
+    return CORNER_STEPS * (1.5 * product_price(problem) + gram + factor + EXAMPLE * n + STEP)
 
 
 def newton_steps(problem: Problem) -> int:

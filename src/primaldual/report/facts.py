@@ -203,6 +203,8 @@ def _prediction(outcome: FaceOff, judged: Sequence[str]) -> Literal["held", "fai
 
 def _theory(outcome: FaceOff, prediction: str, judged: dict[str, str], best: dict[str, str]) -> str:
     advice = outcome.advice
+    if advice.dual.total == math.inf:
+        return f"Theory compares no costs here: {advice.reason}"
     factor = max(advice.ratio, 1 / advice.ratio) if advice.ratio > 0 else 1.0
     margin = f"{times(factor)} less work" if factor >= CLOSE_CALL else "by a hair"
     text = f"Theory names the {advice.side}, {margin}: {advice.reason} "

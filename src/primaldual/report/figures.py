@@ -193,17 +193,17 @@ def draw_work(axes: Any, outcome: FaceOff) -> None:
 def _draw_advice(axes: Any, advice: Advice) -> None:
     """One bar a side: the passes for one more digit, at most."""
     values = {"primal": advice.primal.passes(0.1), "dual": advice.dual.passes(0.1)}
-    for k, (side, value) in enumerate(values.items()):
+    lengths = [value if np.isfinite(value) else 0.0 for value in values.values()]
+    for k, (side, value) in enumerate(zip(values, lengths, strict=True)):
         axes.barh(k, value, 0.5, facecolor="none", edgecolor=COLOURS[side], linewidth=1.4)
         if side == advice.side:
             axes.barh(k, value, 0.5, color=COLOURS[side], alpha=0.45)
-        axes.annotate(
-            number(value), (value, k), xytext=(4, 0), textcoords="offset points", va="center"
-        )
+        words = number(value) if np.isfinite(values[side]) else "no bound"
+        axes.annotate(words, (value, k), xytext=(4, 0), textcoords="offset points", va="center")
     axes.set_yticks([0, 1], labels=list(values))
     axes.set(
         xlabel="passes per digit, at most",
-        xlim=(0, 1.25 * max(*values.values(), 1e-300)),
+        xlim=(0, 1.25 * max(lengths) or 1.0),
         ylim=(1.6, -0.6),
     )
     axes.tick_params(axis="y", length=0)
