@@ -45,8 +45,10 @@ DENSE_PLACES = 50_000_000
 # curvature that so many examples give P: if the dual needs longer than so many rounds on the
 # primal, these are tried. It is not given up for fewer than so many later on.
 FEW_ROUNDS = 6
-# Truncated Newton is tried if it costs at best this part of the next best choice.
+# Truncated Newton is tried if it costs at best this part of the next best choice; it is looked at
+# after so many products.
 HOPE = 0.7
+FIRST_PRODUCTS = 12
 ASSUMED_ROUNDS = 8
 # Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
 # which then costs about this part of what it would from zero. With more than so many examples for
@@ -97,11 +99,13 @@ class State:
 class Auto:
     """Choose among the engine's methods by predicted cost, and again by observed contraction.
 
-    Direct methods (``newton``, ``gram_newton``) are taken at once where their matrices are small;
-    otherwise coordinate descent starts on the dual, or on the primal where there are more examples
-    than features and the dual's bound is large. When its observed contraction predicts more work
-    than another method would need, that one takes over from the current iterate. A loss with
-    corners leaves two methods: ``dual_cd`` and ``ssnal``.
+    First comes what should be cheapest: Newton's method where its matrix is small (``newton``,
+    ``gram_newton``), often after an epoch on the dual for a start; truncated Newton
+    (``newton_cg``) with n ≥ d where a few products with the data may be enough; otherwise
+    coordinate descent, on the dual if n < d or if T_D promises few epochs, else on the primal.
+    When the observed contraction predicts more work than another method would need, that one takes
+    over from the current iterate. A loss with corners leaves two methods: ``dual_cd`` and
+    ``ssnal``.
 
     Parameters
     ----------
@@ -134,6 +138,8 @@ class Auto:
         if planned:
             name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
         method: Any = engine_method(name, self.tol)
+        if name == "newton_cg":
+            method = NewtonCG(self.tol, FIRST_PRODUCTS)  # a trial
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
         state.next_watch = trial_length(name)

@@ -17,9 +17,9 @@ from ..samplings import Draws, Sampling
 from .base import CHUNK
 from .newton import line_search, slopes, starting_point
 
-# Conjugate-gradient steps in one Newton step, at most: few at first, so that ``auto`` can see how
-# it goes, then so many times more in every step.
-MOST_STEPS, FIRST_STEPS, MORE_STEPS = 1000, 12, 3
+# Conjugate-gradient steps in one Newton step, at most. Where the first ones are to be short, each
+# may take so many times more than the one before.
+MOST_STEPS, MORE_STEPS = 1000, 3
 # They stop when the gap ‖∇P‖²/(2λ) of the model has this part of its target, or of this part of
 # P(0) if the target is smaller.
 ENOUGH = 0.5
@@ -36,7 +36,7 @@ class State:
     z: FloatArray  # its margins
     slopes: tuple[FloatArray, FloatArray]  # c_j φ'_j and c_j φ''_j at them
     gradient: FloatArray  # n ∇P(w), and behind it the intercept's part
-    most: int = FIRST_STEPS  # conjugate-gradient steps in the next Newton step
+    most: int  # conjugate-gradient steps in the next Newton step
     forcing: float = 0.1  # the relative residual at which they stop
     gap: float = np.inf  # ‖∇P(w)‖²/(2λ)
 
@@ -80,8 +80,9 @@ class NewtonCG:
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, tol: float = 0.0) -> None:
+    def __init__(self, tol: float = 0.0, most: int = MOST_STEPS) -> None:
         self.tol = tol
+        self.most = most  # in the first Newton step
 
     def start(
         self,
@@ -94,7 +95,8 @@ class NewtonCG:
         """The state at ``w``, at w(α), or at zero."""
         w, b, z = starting_point(problem, w, alpha)
         first, second = slopes(problem, z)
-        state = State(problem, w, b, z, (first, second), _gradient(problem, w, first))
+        gradient = _gradient(problem, w, first)
+        state = State(problem, w, b, z, (first, second), gradient, self.most)
         state.gap = _gap(state)
         return state
 
