@@ -94,9 +94,9 @@ def test_linear_svc_on_real_data(name, side):
     theirs = svm.LinearSVC(C=0.3, tol=1e-12, dual=False, fit_intercept=False, max_iter=1000).fit(
         X, y, s
     )
-    ours = LinearSVC(C=0.3, tol=2e-17, side=side, fit_intercept=False, max_iter=10_000).fit(
-        X, y, s
-    )
+    # With 7,129 features the coefficients are small, and the gap has to be smaller still.
+    tol = 2e-17 if name == "duke" else TOL
+    ours = LinearSVC(C=0.3, tol=tol, side=side, fit_intercept=False, max_iter=10_000).fit(X, y, s)
     agree(ours, theirs)
 
 
