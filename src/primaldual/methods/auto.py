@@ -63,10 +63,16 @@ MOST_RESCUE = 30e9
 # Epochs before the observed contraction is trusted, and how far: a prediction this many times
 # too long is common. They have to be worth so many nanoseconds, or looking costs as much as doing.
 TRIAL_EPOCHS, TRIAL_ROUNDS = 4, 2
-TRIAL_PRICE = 200_000.0
+TRIAL_PRICE = 500_000.0
 TRUST = 2.0
-# A trial that costs less than this part of any matrix is made whatever the bounds say.
+# A trial that costs less than this part of any matrix is made whatever the bounds say, and so is
+# one of so few nanoseconds.
 NEARLY_FREE = 0.15
+TINY = 150_000.0
+# Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
+# at most this, counted for each of them.
+LEAST_ROUNDS = 4
+LITTLE_OVERLAP = 0.5
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
 # Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
@@ -317,16 +323,38 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         return corner_choice(problem)
     if is_small(problem):
         return "newton", "few features and few examples"
+    if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
+        return "dual_cd", "so small that to choose would take longer than to try"
     if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
         return descent_choice(problem, tol)
     descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
     direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
-    if problem.n >= problem.d and few_products_price(problem) < HOPE * min(price, descent):
-        return "newton_cg", "n ≥ d: a few products with the data may be enough"
+    if problem.n >= problem.d:
+        hope = few_products_price(problem)
+        best = min(price, descent, hope)
+        rounds = transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
+        if rounds <= best and feature_overlap(problem) <= LITTLE_OVERLAP:
+            return "primal_cd", "n ≥ d, and the features hardly overlap"
+        if hope < HOPE * min(price, descent):
+            return "newton_cg", "n ≥ d: a few products with the data may be enough"
     if price <= descent:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
     return descent_choice(problem, tol)
+
+
+def feature_overlap(problem: Problem) -> float:
+    """Σ_k cos²(X_:i, X_:k) over the features k ≠ i, for an average feature i, by one product.
+
+    With S the scaled matrix of inner products, 1 on its diagonal, and g a vector of random signs,
+    E ‖S g‖² = ‖S‖_F². It does not depend on the labels, and is the same in every run.
+    """
+    scale = problem.matrix.squared_norms("feature")
+    np.divide(1.0, np.sqrt(scale), out=scale, where=scale > 0)
+    used = max(int(np.count_nonzero(scale)), 1)
+    signs = np.random.default_rng(0).integers(0, 2, problem.d) * 2.0 - 1.0
+    image = scale * problem.matrix.transposed_times(problem.matrix.times(scale * signs))
+    return float(image @ image) / used - 1.0
 
 
 def trial_price(problem: Problem) -> float:
