@@ -48,6 +48,7 @@ FORMATS = ("csr", "csc", "coo")
 _LAYOUT = {
     "dual_cd": "by_example",
     "newton": "by_example",
+    "newton_cg": "by_example",
     "primal_cd": "by_feature",
     "gram_newton": "by_feature",
     "ssnal": "by_example",

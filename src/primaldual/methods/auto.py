@@ -44,16 +44,16 @@ DENSE_PLACES = 50_000_000
 # With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular, while T_P knows nothing of the
 # curvature that so many examples give P: if the dual needs longer than so many rounds on the
 # primal, these are tried. It is not given up for fewer than so many later on.
-FEW_ROUNDS = 6
-# Truncated Newton is tried if it costs at best this part of the next best choice; it is looked at
-# after so many products.
+FEW_ROUNDS = 10
+# What may be good or bad is tried if it costs at best this part of the next best choice; truncated
+# Newton is looked at after so many products.
 HOPE = 0.7
 FIRST_PRODUCTS = 12
 ASSUMED_ROUNDS = 8
 # Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
 # which then costs about this part of what it would from zero. With more than so many examples for
 # a feature, its own start on samples is better.
-GOOD_START = 30.0
+GOOD_START = 25.0
 MANY_EXAMPLES = 200
 REST_OF_NEWTON = 0.7
 # Rounds without progress after which a second-order method is given up for another one, and the
@@ -68,7 +68,7 @@ TRUST = 2.0
 # A trial that costs less than this part of any matrix is made whatever the bounds say, and so is
 # one of so few nanoseconds.
 NEARLY_FREE = 0.15
-TINY = 150_000.0
+TINY, FEW_PASSES = 150_000.0, 1.5
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
@@ -166,6 +166,8 @@ class Auto:
         They may also turn out to be all that was needed.
         """
         if name != "newton" or is_small(problem) or getattr(problem.loss, "quadratic", False):
+            return False
+        if not problem.matrix.is_sparse:
             return False
         return problem.n <= MANY_EXAMPLES * problem.d and dual_bound(problem) <= GOOD_START
 
@@ -324,7 +326,9 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     if is_small(problem):
         return "newton", "few features and few examples"
     if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
-        return "dual_cd", "so small that to choose would take longer than to try"
+        dual = problem.n < problem.d or dual_bound(problem) <= FEW_PASSES
+        tried = "dual_cd" if dual else "newton_cg"
+        return tried, "so small that to choose would take longer than to try"
     if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
         return descent_choice(problem, tol)
     descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
@@ -333,7 +337,7 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         hope = few_products_price(problem)
         best = min(price, descent, hope)
         rounds = transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
-        if rounds <= best and feature_overlap(problem) <= LITTLE_OVERLAP:
+        if rounds <= HOPE * best and feature_overlap(problem) <= LITTLE_OVERLAP:
             return "primal_cd", "n ≥ d, and the features hardly overlap"
         if hope < HOPE * min(price, descent):
             return "newton_cg", "n ≥ d: a few products with the data may be enough"
@@ -344,17 +348,19 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
 
 
 def feature_overlap(problem: Problem) -> float:
-    """Σ_k cos²(X_:i, X_:k) over the features k ≠ i, for an average feature i, by one product.
+    """About Σ_k cos²(X_:i, X_:k) over the features k ≠ i, for an average feature i.
 
-    With S the scaled matrix of inner products, 1 on its diagonal, and g a vector of random signs,
-    E ‖S g‖² = ‖S‖_F². It does not depend on the labels, and is the same in every run.
+    With S the scaled matrix of inner products, 1 on its diagonal, ‖S g‖² has the mean ‖S‖_F² for
+    random signs g. One draw may cancel what is alike; equal signs do not, where the entries of X
+    have one sign. The larger of the two counts.
     """
     scale = problem.matrix.squared_norms("feature")
     np.divide(1.0, np.sqrt(scale), out=scale, where=scale > 0)
-    used = max(int(np.count_nonzero(scale)), 1)
-    signs = np.random.default_rng(0).integers(0, 2, problem.d) * 2.0 - 1.0
-    image = scale * problem.matrix.transposed_times(problem.matrix.times(scale * signs))
-    return float(image @ image) / used - 1.0
+    used, largest = max(int(np.count_nonzero(scale)), 1), 0.0
+    for signs in (np.random.default_rng(0).integers(0, 2, problem.d) * 2.0 - 1.0, 1.0):
+        image = scale * problem.matrix.transposed_times(problem.matrix.times(scale * signs))
+        largest = max(largest, float(image @ image) / used - 1.0)
+    return largest
 
 
 def trial_price(problem: Problem) -> float:

@@ -52,10 +52,10 @@ class NewtonCG:
             H = XᵀDiag(c ∘ φ''(z))X + λn I,   M = Diag(H)
             δ ≈ −H⁻¹ n ∇P(w)      by conjugate gradients preconditioned by M, to residual η_k
             w += s δ,   s = 1 or from a line search on P(w + s δ)
-            η_{k+1} = min(η_k, max(η_k², squared fall of the gradient))
+            η_{k+1} = min(η_k, max(η_k², fall of the gap)),   gap = ‖∇P(w)‖²/(2λ)
 
-    The diagonal preconditioner makes it indifferent to the units of the features. Near the end η
-    falls like the gradient's norm squared, so that the linearised dual point closes the gap.
+    The diagonal preconditioner makes it indifferent to the units of the features. A product reads
+    every example once, and leaves out those on which the loss is flat.
 
     Rate
     ----
@@ -67,8 +67,8 @@ class NewtonCG:
 
     When to use
     -----------
-    Large data that is too badly conditioned for coordinate descent, as with features in different
-    units.
+    More examples than features that are not too alike; or data too badly conditioned for
+    coordinate descent, as with features in different units.
 
     References
     ----------

@@ -36,8 +36,9 @@ NEWTON_STEPS = 6
 STEPS_AFTER_SAMPLES = 4
 
 # With n ≥ d dual coordinate descent takes about 1 + a (T_D/‖X‖₀ − b) log(1/tol) epochs on nearly
-# all data measured, within a factor 1.5; fewer only where the examples can be separated.
-EPOCHS_PER_BOUND, FREE_BOUND = 0.45, 0.6
+# all data measured, within a factor 1.5, but hardly ever fewer than so many to six digits; fewer
+# only where the examples can be separated.
+EPOCHS_PER_BOUND, FREE_BOUND, LEAST_EPOCHS = 0.45, 0.6, 5.5
 # With n < d, D is better conditioned than its bound knows, by any factor. So many epochs are worth
 # a try before a matrix is built: sparse examples hardly overlap. Dense ones do, unless n times
 # their mean squared cosine is less than this: then they are nearly orthogonal.
@@ -79,7 +80,7 @@ def expected_epochs(problem: Problem, tol: float) -> float:
     digits = math.log(1.0 / min(max(tol, 1e-15), 0.1))
     epochs = 1.0 + EPOCHS_PER_BOUND * digits * (dual_bound(problem) - FREE_BOUND)
     if problem.n >= problem.d:
-        return epochs
+        return max(epochs, LEAST_EPOCHS * digits / math.log(1e6))
     if problem.matrix.is_sparse:
         return min(epochs, MOST_EPOCHS_SPARSE)
     orthogonal = problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
