@@ -14,7 +14,7 @@ from primaldual import METHODS, Problem, advise, datasets, faceoff, load, solve
 from primaldual.checkpoints import checkpointing
 from primaldual.estimators import LinearClassifier, LinearRegressor, LinearSVC, LinearSVR, path
 from primaldual.losses import LOSSES, EpsilonInsensitive
-from primaldual.methods.auto import first_choice
+from primaldual.methods.choice import first_choice
 from primaldual.report import numbers, page
 
 CORNERS = ["hinge", "epsilon_insensitive"]

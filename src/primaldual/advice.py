@@ -13,8 +13,8 @@ import numpy as np
 from ._types import Side
 from .complexity import Complexity, complexity, structure_cost, unbounded
 from .methods import METHODS
-from .methods.auto import descent_choice, first_choice
 from .methods.base import coordinates, default_sampling
+from .methods.choice import descent_choice, first_choice
 from .methods.prices import dual_bound
 from .own_loss import loss_name
 from .problem import Coordinates, Problem

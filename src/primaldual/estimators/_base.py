@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._types import FloatArray
 from ..advice import advise
 from ..methods import METHODS
-from ..methods.auto import first_choice
+from ..methods.choice import first_choice
 from ..multinomial import INTERCEPT_SHARE
 from ..problem import Problem
 from ..result import Progress, Result, Status

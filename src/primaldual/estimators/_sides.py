@@ -9,7 +9,8 @@ from numpy.random import Generator
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..methods import METHODS
-from ..methods.auto import ENGINE, Auto, State, corner_choice
+from ..methods.auto import ENGINE, Auto, State
+from ..methods.choice import corner_choice
 from ..methods.prices import (
     CORNER_STEPS,
     corner_price,

@@ -14,6 +14,13 @@ from ..complexity import Complexity
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import Method
+from .choice import (
+    HOPE,
+    TRIAL_EPOCHS,
+    TRIAL_PRICE,
+    first_choice,
+    trial_length,
+)
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
 from .gram_newton_cg import GramNewtonCG
@@ -27,12 +34,9 @@ from .prices import (
     dual_bound,
     epoch_price,
     expected_epochs,
-    few_products_price,
-    least_direct_price,
     newton_price,
     product_price,
     rescue_prices,
-    transpose_price,
 )
 from .primal_cd import INNER_EPOCHS, PrimalCD
 from .ssnal import SSNAL
@@ -41,15 +45,6 @@ from .ssnal import SSNAL
 DENSE_SHARE = 0.25
 DENSE_PLACES = 50_000_000
 
-# With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular, while T_P knows nothing of the
-# curvature that so many examples give P: if the dual needs longer than so many rounds on the
-# primal, these are tried. It is not given up for fewer than so many later on.
-FEW_ROUNDS = 10
-# What may be good or bad is tried if it costs at best this part of the next best choice; truncated
-# Newton is looked at after so many products.
-HOPE = 0.7
-FIRST_PRODUCTS = 12
-ASSUMED_ROUNDS = 8
 # Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
 # which then costs about this part of what it would from zero. With more than so many examples for
 # a feature, its own start on samples is better.
@@ -60,25 +55,14 @@ REST_OF_NEWTON = 0.7
 # most nanoseconds that one may be predicted to take.
 STUCK_ROUNDS = 6
 MOST_RESCUE = 30e9
-# Epochs before the observed contraction is trusted, and how far: a prediction this many times
-# too long is common. They have to be worth so many nanoseconds, or looking costs as much as doing.
-TRIAL_EPOCHS, TRIAL_ROUNDS = 4, 2
-TRIAL_PRICE = 500_000.0
+# A prediction from the observed contraction is often this many times too long.
 TRUST = 2.0
-# A trial that costs less than this part of any matrix is made whatever the bounds say, and so is
-# one of so few nanoseconds.
-NEARLY_FREE = 0.15
-TINY, FEW_PASSES = 150_000.0, 1.5
-# Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
-# at most this, counted for each of them.
-LEAST_ROUNDS = 4
-LITTLE_OVERLAP = 0.5
+# Rounds to be assumed for the primal before it is taken instead of the dual.
+ASSUMED_ROUNDS = 8
+# Truncated Newton is looked at after so many products, where it is the first choice.
+FIRST_PRODUCTS = 12
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
-# Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
-# than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
-CORNER_EPOCHS = {True: 30, False: 200}
-CHEAP_CORNERS = 40e6
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -250,7 +234,8 @@ class Auto:
         """What is cheaper than to go on with truncated Newton, if that was the first choice."""
         p, (before, now) = state.problem, state.gaps[-2:]
         fall = math.log(before / now) if 0 < now < before < np.inf else 0.0
-        digits = math.log(max(now / (self.tol * p.primal_at_zero), 1.0)) if now > 0 else 0.0
+        target = max(self.tol * p.primal_at_zero, np.finfo(float).tiny)
+        digits = math.log(max(now / target, 1.0)) if now > 0 else 0.0
         products = 1.5 * state.share  # a round counts as three passes, a product as two
         ahead = product_price(p) * (products * digits / fall if fall else math.inf)
         others = direct_prices(p, ahead)
@@ -317,83 +302,6 @@ def dense_pays(problem: Problem) -> bool:
     places = problem.n * problem.d
     full = problem.matrix.is_sparse and problem.matrix.nnz > DENSE_SHARE * places
     return full and places <= DENSE_PLACES
-
-
-def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
-    """The method to start with, and why."""
-    if not problem.is_smooth:
-        return corner_choice(problem)
-    if is_small(problem):
-        return "newton", "few features and few examples"
-    if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
-        dual = problem.n < problem.d or dual_bound(problem) <= FEW_PASSES
-        tried = "dual_cd" if dual else "newton_cg"
-        return tried, "so small that to choose would take longer than to try"
-    if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
-        return descent_choice(problem, tol)
-    descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
-    direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
-    if problem.n >= problem.d:
-        hope = few_products_price(problem)
-        best = min(price, descent, hope)
-        rounds = transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
-        if rounds <= HOPE * best and feature_overlap(problem) <= LITTLE_OVERLAP:
-            return "primal_cd", "n ≥ d, and the features hardly overlap"
-        if hope < HOPE * min(price, descent):
-            return "newton_cg", "n ≥ d: a few products with the data may be enough"
-    if price <= descent:
-        small = "few features" if direct == "newton" else "few examples"
-        return direct, f"{small}: a matrix of that size costs less than a few epochs"
-    return descent_choice(problem, tol)
-
-
-def feature_overlap(problem: Problem) -> float:
-    """About Σ_k cos²(X_:i, X_:k) over the features k ≠ i, for an average feature i.
-
-    With S the scaled matrix of inner products, 1 on its diagonal, ‖S g‖² has the mean ‖S‖_F² for
-    random signs g. One draw may cancel what is alike; equal signs do not, where the entries of X
-    have one sign. The larger of the two counts.
-    """
-    scale = problem.matrix.squared_norms("feature")
-    np.divide(1.0, np.sqrt(scale), out=scale, where=scale > 0)
-    used, largest = max(int(np.count_nonzero(scale)), 1), 0.0
-    for signs in (np.random.default_rng(0).integers(0, 2, problem.d) * 2.0 - 1.0, 1.0):
-        image = scale * problem.matrix.transposed_times(problem.matrix.times(scale * signs))
-        largest = max(largest, float(image @ image) / used - 1.0)
-    return largest
-
-
-def trial_price(problem: Problem) -> float:
-    """What it costs to see how coordinate descent on the dual gets on."""
-    return max(TRIAL_PRICE, TRIAL_EPOCHS * epoch_price(problem, "dual_cd"))
-
-
-def trial_length(name: str) -> int:
-    """The rounds after which a method's contraction is looked at."""
-    return TRIAL_ROUNDS if name == "primal_cd" else TRIAL_EPOCHS
-
-
-def descent_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
-    """The side on which coordinate descent should be faster, as its method, and why."""
-    if not problem.is_smooth:
-        return "dual_cd", "the loss has corners, so only the dual has coordinate steps"
-    if problem.n < problem.d:
-        return "dual_cd", "n < d: the examples are spread out, so the dual is well conditioned"
-    bound = dual_bound(problem)
-    dual = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
-    if dual > transpose_price(problem) + FEW_ROUNDS * epoch_price(problem, "primal_cd"):
-        return "primal_cd", f"n ≥ d, and the dual may need {bound:.2g} passes per factor e"
-    return "dual_cd", f"the dual needs at most {bound:.2g} passes per factor e"
-
-
-def corner_choice(problem: Problem) -> tuple[str, str]:
-    """The method to start with for a loss with corners, and why."""
-    price, epochs = corner_price(problem), CORNER_EPOCHS[problem.n < problem.d]
-    if problem.n >= problem.d and price <= CHEAP_CORNERS:
-        return "ssnal", "a loss with corners and few features: Newton steps are cheap"
-    if price <= epochs * epoch_price(problem, "dual_cd"):
-        return "ssnal", f"a loss with corners: Newton steps cost less than {epochs} epochs"
-    return "dual_cd", "a loss with corners: the dual has exact coordinate steps"
 
 
 def epochs_left(gaps: list[float], target: float) -> float:
