@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from oracles import random_matrix
 from primaldual import Problem, advise
 from primaldual._compile import kernel
 from primaldual.losses import Logistic
-from primaldual.rows import DenseRows, Matrix, SparseRows, row_add, row_dot, row_slope
+from primaldual.rows import (
+    _BROKEN,
+    _CANONICAL,
+    _NOT_CANONICAL,
+    DenseRows,
+    Matrix,
+    SparseRows,
+    _finite_nonzeros,
+    _inspect,
+    row_add,
+    row_dot,
+    row_slope,
+)
 
 N, D = 7, 5
 
@@ -332,3 +346,51 @@ def test_corrupted_sparse_structure_is_refused(corrupt):
     corrupt(data)
     with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
         Matrix(data)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nonzeros_are_counted_by_their_bits(dtype):
+    tiny = np.finfo(dtype).smallest_subnormal
+    values = np.array([0.0, -0.0, 1.0, -2.0, tiny, -tiny, np.finfo(dtype).max], dtype=dtype)
+    assert _finite_nonzeros(values) == 5
+    for bad in (np.nan, -np.nan, np.inf, -np.inf):
+        assert _finite_nonzeros(np.append(values, dtype(bad))) == -1
+    assert _finite_nonzeros(np.empty(0, dtype=dtype)) == 0
+
+
+@settings(deadline=None)  # the first call compiles
+@given(
+    st.lists(st.lists(st.integers(-1, 4), max_size=4), min_size=1, max_size=6),
+    st.sampled_from([np.int32, np.int64]),
+)
+def test_structure_is_judged_as_row_by_row(columns, dtype):
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in columns])]).astype(np.int64)
+    indices = np.array([column for row in columns for column in row], dtype=dtype)
+    rows = SparseRows(indptr, indices, np.ones(len(indices)))
+    if any(not 0 <= column < 4 for row in columns for column in row):
+        expected = _BROKEN
+    elif all(list(row) == sorted(set(row)) for row in columns):
+        expected = _CANONICAL
+    else:
+        expected = _NOT_CANONICAL
+    assert _inspect(rows, len(columns), 4) == expected
+
+
+def test_dense_squares_and_counts_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    for dtype in (np.float64, np.float32):
+        for order in "CF":
+            X = np.asarray(rng.standard_normal((30, 70)).astype(dtype), order=order)
+            X[np.abs(X) < 0.5] = 0.0
+            matrix, squares = Matrix(X), X.astype(np.float64) ** 2
+            examples, features = rng.random(30), rng.random(70)
+            for by, weights, wanted in (
+                ("example", None, squares.sum(axis=1)),
+                ("feature", None, squares.sum(axis=0)),
+                ("example", features, squares @ features),
+                ("feature", examples, examples @ squares),
+            ):
+                np.testing.assert_allclose(matrix.squared_norms(by, weights), wanted, rtol=1e-12)
+            assert (matrix.counts("example") == (X != 0).sum(axis=1)).all()
+            assert (matrix.counts("feature") == (X != 0).sum(axis=0)).all()
+            assert matrix.nnz == np.count_nonzero(X)

@@ -1,0 +1,149 @@
+"""What the engine starts with, what it expects of it, and when it changes its mind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from primaldual import Problem, datasets, solve
+from primaldual.methods.choice import feature_overlap, first_choice
+from primaldual.methods.dual_cd import DualCD
+from primaldual.methods.newton_cg import NewtonCG
+from primaldual.methods.prices import dual_bound, expected_epochs, gram_price
+
+
+def tall(n, d, density=0.1, seed=0):
+    X = datasets.random_matrix(d, n, density, seed=seed)
+    return X, datasets.labels(X, noise=0.2, seed=seed + 1)
+
+
+def alike(n, d, noise=1e-4, seed=0):
+    """Features that are nearly one and the same."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 1)) + noise * rng.standard_normal((n, d))
+    return X, np.sign(rng.standard_normal(n))
+
+
+def overlap(X):
+    """Σ_k cos² over the other features, for an average feature, by all pairs."""
+    X = X.toarray() if sparse.issparse(X) else X
+    S = X.T @ X
+    scale = np.sqrt(np.diag(S))
+    S = S / np.outer(scale, scale)
+    return float((S**2).sum()) / len(S) - 1
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_feature_overlap_is_that_of_all_pairs_about(n):
+    X, y = tall(n, 200)
+    # One draw of signs: the order of magnitude is what counts.
+    assert overlap(X) / 3 <= feature_overlap(Problem(X, y)) <= 3 * overlap(X)
+    X, y = alike(n, 50)
+    assert feature_overlap(Problem(X, y)) >= 0.5 * overlap(X)
+
+
+def test_squared_cosine_of_examples():
+    rng = np.random.default_rng(0)
+    wide = Problem(rng.standard_normal((40, 4000)), np.sign(rng.standard_normal(40)))
+    assert wide.matrix.squared_cosine() < 10 / 4000
+    X = alike(4000, 40)[0]
+    assert Problem(X.T, [1, -1] * 20).matrix.squared_cosine() > 0.99
+    assert Problem(np.ones((1, 3)), [0.5], loss="squared").matrix.squared_cosine() == 1.0
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("lam_n", [0.3, 3.0])
+def test_dual_epochs_are_about_what_the_bound_says(loss, lam_n):
+    X, y = tall(2000, 20, 0.5)
+    problem = Problem(X, y, loss=loss, lam=lam_n / 2000)
+    run = solve(problem, "dual_cd", tol=1e-6, seed=0)
+    assert run.converged
+    assert 1 / 3 <= run.passes / expected_epochs(problem, 1e-6) <= 3
+
+
+def test_orthogonal_examples_are_expected_to_need_few_epochs():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 4000))
+    y = np.sign(rng.standard_normal(100))
+    apart = Problem(X, y, lam=1e-4)
+    together = Problem(X + 3.0, y, lam=1e-4)
+    assert expected_epochs(apart, 1e-6) < expected_epochs(together, 1e-6)
+    assert solve(apart, "dual_cd", tol=1e-6, seed=0).passes <= 2 * expected_epochs(apart, 1e-6)
+
+
+def test_a_matrix_that_costs_too_much_is_not_priced_exactly():
+    X, y = tall(300, 2000)
+    problem = Problem(X, y)
+    assert gram_price(problem, most=0.0) == np.inf
+    assert 0 < gram_price(problem) < np.inf
+
+
+def test_newton_gets_a_start_on_the_dual_where_that_helps():
+    X = datasets.zipf_text(100, 8000, 20, seed=0)
+    problem = Problem(X, datasets.labels(X, noise=0.2, seed=1), lam=0.2 / 8000)
+    assert first_choice(problem)[0] == "newton" and dual_bound(problem) < 10
+    run = solve(problem, tol=1e-9, seed=0)
+    assert [note.split(":")[0] for note in run.trace.notes] == ["dual_cd", "newton"]
+    assert run.converged
+
+
+def test_a_start_may_be_all_that_is_needed():
+    X = datasets.zipf_text(200, 3000, 20, seed=0)
+    y = np.sign(X @ np.random.default_rng(1).standard_normal(200))
+    run = solve(Problem(X, y, lam=1e-3), tol=1e-2, seed=0)
+    assert run.converged and set(run.trace.methods) == {"dual_cd"}
+
+
+def test_truncated_newton_is_given_up_where_features_are_alike():
+    X, y = alike(3000, 600, noise=1e-2)
+    problem = Problem(X, y, loss="squared_hinge", lam=1e-6)
+    assert first_choice(problem)[0] == "newton_cg"
+    run = solve(problem, tol=1e-8, seed=0)
+    assert run.converged
+    assert len(run.trace.notes) == 2 and "too alike" in run.trace.notes[1]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_truncated_newton_leaves_out_flat_examples_only(kind, fit_intercept):
+    X, y = tall(400, 30, 0.3)
+    X = X if kind == "sparse" else X.toarray()
+    problem = Problem(X, y, loss="squared_hinge", lam=1e-3, fit_intercept=fit_intercept)
+    ours = solve(problem, NewtonCG(1e-10), tol=1e-10)
+    other = solve(problem, "newton", tol=1e-10)
+    assert ours.converged and other.converged
+    np.testing.assert_allclose(ours.w, other.w, atol=1e-4)
+
+
+def test_short_first_steps_of_truncated_newton_end_at_the_same_point():
+    X, y = tall(400, 30, 0.3)
+    problem = Problem(X, y, lam=1e-4)
+    method = NewtonCG(1e-9, most=3)
+    state = method.start(problem)
+    method.advance(state)
+    assert state.most == 9, "each step may take longer than the one before"
+    assert solve(problem, method, tol=1e-9).converged
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_epochs_in_one_call_are_epochs_one_by_one(fit_intercept, monkeypatch):
+    X, y = tall(200, 40)
+    problem = Problem(X, y, lam=1e-2, fit_intercept=fit_intercept)
+    state = DualCD().start(problem, rng=np.random.default_rng(0))
+    DualCD().advance(state)
+    assert len(state.gaps) > 1
+    together = solve(problem, "dual_cd", tol=1e-12, seed=0)
+    monkeypatch.setattr("primaldual.methods.dual_cd.AT_ONCE", 0)
+    apart = solve(problem, "dual_cd", tol=1e-12, seed=0)
+    assert together.converged and apart.converged
+    # P is λ-strongly convex: each is within √(2 gap/λ) of the optimum.
+    np.testing.assert_allclose(together.w, apart.w, atol=2e-5)
+
+
+def test_a_seed_and_its_generator_give_the_same_bits():
+    X, y = tall(500, 800, 0.02)
+    problem = Problem(X, y, lam=1e-3)
+    by_seed = solve(problem, "dual_cd", tol=1e-6, seed=5)
+    by_generator = solve(problem, "dual_cd", tol=1e-6, seed=np.random.default_rng(5))
+    assert (by_seed.w == by_generator.w).all()
