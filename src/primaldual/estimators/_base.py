@@ -315,8 +315,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             ``"primal"`` and ``"dual"``, each with the ``"method"`` the side would start with, the
             ``"passes"`` over the data and the ``"seconds"`` predicted until the gap is at most
             ``tol``; and ``"side"``, the one that ``side="auto"`` would start on. For coordinate
-            descent they come from the theory's bounds and are rough, usually too high; with the
-            hinge and the ε-insensitive loss these are infinite, and the primal has no method.
+            descent they come from the theory's bounds, or from the price of the second-order method
+            that would take over if that is less: rough, and usually too high. With the hinge and
+            the ε-insensitive loss the bounds are infinite, and the primal has no method.
         """
         problems, tol = copy.copy(self)._prepared(X, y, sample_weight)
         first = problems[0]

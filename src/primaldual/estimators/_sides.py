@@ -13,12 +13,14 @@ from ..methods.auto import ENGINE, Auto, State
 from ..methods.choice import corner_choice
 from ..methods.prices import (
     CORNER_STEPS,
+    cg_price,
     corner_price,
     direct_prices,
     epoch_price,
     expected_epochs,
     newton_price,
     newton_steps,
+    rescue_prices,
 )
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
 from ..own_loss import loss_name
@@ -88,10 +90,18 @@ def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:
         return {"method": name, "passes": float(CORNER_STEPS), "seconds": seconds}
     if name in ("newton", "gram_newton"):
         return {"method": name, "passes": float(newton_steps(problem)), "seconds": seconds}
-    bound = METHODS[name]().complexity(problem, None)
-    passes = bound.passes(min(max(tol, 1e-15), 0.5))
+    if not problem.is_smooth:
+        return {"method": name, "passes": float("inf"), "seconds": float("inf")}
+    passes = METHODS[name]().complexity(problem, None).passes(min(max(tol, 1e-15), 0.5))
+    if name == "dual_cd" and problem.n >= problem.d:
+        passes = min(passes, expected_epochs(problem, tol))
     seconds = passes * epoch_price(problem, name) * 1e-9
-    return {"method": name, "passes": passes, "seconds": seconds}
+    # Descent that is slower than this side's second-order methods would be left for one of them.
+    others = rescue_prices(problem, problem.beta)
+    others["gram_newton_cg"] = cg_price(problem, passes)
+    most = min(price for other, price in others.items() if _is_on(other, side, problem)) * 1e-9
+    part = min(most / seconds, 1.0) if seconds > 0 else 1.0
+    return {"method": name, "passes": part * passes, "seconds": part * seconds}
 
 
 def small_method(problem: Any, side: str) -> Any:
