@@ -610,7 +610,7 @@ def _gram(rows: Rows, h: FloatArray, width: int) -> FloatArray:
     values = rows.values if len(used) == len(h) else rows.values[used]
     root = np.sqrt(h if len(used) == len(h) else h[used])
     if values.dtype == np.float64 and np.all(root == 1.0):
-        for block in _blocks(values, 1 << 24):
+        for block in _blocks(values, 1 << 22):
             _add_gram(values[block], out)
         return out
     # Small enough for the scaled copy to stay in cache, but not so that ``out`` is all the traffic.
