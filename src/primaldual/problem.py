@@ -338,7 +338,8 @@ class Problem:
             primal, bracket = self.primal_value(w, z), 0.0
         gap = np.inf
         if self.balanced(alpha):
-            apart = w - w_of_alpha
+            # In place: with many features a vector more is felt.
+            apart = w - w_of_alpha if w is w_of_alpha else np.subtract(w, w_of_alpha, w_of_alpha)
             gap = bracket + 0.5 * self.lam * float(apart @ apart)
             gap += abs(b * float(alpha.sum())) / self.n
         if not np.isfinite(primal):
