@@ -233,15 +233,19 @@ class Auto:
     def _instead_of_cg(self, state: State) -> tuple[str, str] | None:
         """What is cheaper than to go on with truncated Newton, if that was the first choice."""
         p, (before, now) = state.problem, state.gaps[-2:]
-        fall = math.log(before / now) if 0 < now < before < np.inf else 0.0
         target = max(self.tol * p.primal_at_zero, np.finfo(float).tiny)
-        digits = math.log(max(now / target, 1.0)) if now > 0 else 0.0
+        if now <= target:
+            return None
+        fall = math.log(before / now) if now < before < np.inf else 0.0
         products = 1.5 * state.share  # a round counts as three passes, a product as two
-        ahead = product_price(p) * (products * digits / fall if fall else math.inf)
+        left = products * math.log(now / target) / fall if fall else math.inf
+        ahead = product_price(p) * left
+        if ahead <= TRIAL_PRICE:
+            return None
         others = direct_prices(p, ahead)
         others["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
         name = min(others, key=lambda other: others[other])
-        if digits == 0.0 or ahead <= HOPE * others[name]:
+        if ahead <= HOPE * others[name]:
             return None
         return name, "the features are too alike for conjugate gradients"
 
