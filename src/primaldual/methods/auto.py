@@ -48,7 +48,7 @@ DENSE_PLACES = 50_000_000
 # Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
 # which then costs about this part of what it would from zero. With more than so many examples for
 # a feature, its own start on samples is better.
-GOOD_START = 25.0
+GOOD_START = 50.0
 MANY_EXAMPLES = 200
 REST_OF_NEWTON = 0.7
 # Rounds without progress after which a second-order method is given up for another one, and the
