@@ -464,7 +464,7 @@ def draw(rows: list[Row]) -> Any:
                     )  # fmt: skip
             _shade_wrong_quarters(axes)
             axes.set(xlabel="predicted T_P / T_D", ylabel="measured primal / dual")
-        figure.axes[0].legend(loc="upper left", fontsize=8, handletextpad=0.2)
+        figure.axes[0].legend(loc="lower right", fontsize=8, handletextpad=0.2)
     return figure
 
 
