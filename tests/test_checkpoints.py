@@ -15,7 +15,7 @@ import pytest
 from scipy import sparse
 
 import primaldual.solver
-from primaldual import METHODS, LogisticRegression, Problem, container, path, solve
+from primaldual import METHODS, LogisticRegression, Problem, container, datasets, path, solve
 from primaldual.checkpoints import CheckpointError, CheckpointWarning, checkpointing, current
 from primaldual.container import ContainerError
 from primaldual.estimators import LogisticRegressionCV, Ridge
@@ -115,6 +115,23 @@ def test_the_engine_goes_on_after_a_change_of_methods(density, place, monkeypatc
     assert len(alone.trace.notes) > 1, "the method has not changed"
     for kills in ([3, 3, 3], [5, 1, 1, 1]):
         assert bits(until_done(run, place, kills, monkeypatch)) == bits(alone)
+
+
+def test_checks_come_at_the_same_rounds_after_every_kill(place, monkeypatch, quick_disk):
+    # One epoch a round, and many rounds: what a check has taught is used long after it.
+    monkeypatch.setattr("primaldual.methods.dual_cd.AT_ONCE", 0)
+    X = datasets.zipf_text(800, 300, 40, seed=0)
+    y = datasets.labels(X, noise=0.2, seed=1)
+
+    def run():
+        return solve(Problem(X, y, loss="squared_hinge", lam=1e-5), "dual_cd", tol=1e-7, seed=0)
+
+    alone = run()
+    assert len(alone.trace) > 2
+    for kills in ([2] * 40, [17, 1, 1, 3, 9, 1, 4]):
+        resumed = until_done(run, place, kills, monkeypatch)
+        assert bits(resumed) == bits(alone)
+        assert (resumed.trace.passes == alone.trace.passes).all()
 
 
 def test_a_start_and_a_callback_are_part_of_the_run(place, monkeypatch, quick_disk):

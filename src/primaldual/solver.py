@@ -279,15 +279,17 @@ class _OwnOrder:
         self.estimate = getattr(method, "gap_estimate", None)
         self.expected = np.inf  # the relative gap that the method told before the last check
         self.factor = 1.0  # what that check found, over what was expected
+        self.checked = False  # whether there was one since the last round
         self.rounds = 0.0
         self.due = 1.0 if run.callback is not None else float(FIRST_CHECK)
 
     def to_next_check(self) -> None:
         """Advance until it is time for a check."""
         run, estimate = self.run, self.estimate
-        if 0 < self.expected < np.inf and run.best.upper is not None:
+        if self.checked and 0 < self.expected < np.inf:
             found = run.best.relative_gap / self.expected
             self.factor = min(max(found, LEAST_FACTOR), MOST_FACTOR)
+        self.checked = False
         while True:
             if self.pause is not None:
                 self.pause()
@@ -303,16 +305,17 @@ class _OwnOrder:
             self.expected = run.problem.relative(estimate(self.state))
             if self.rounds >= self.due or over or self.expected * self.factor <= run.tol:
                 break
+        self.checked = True
         every = CHEAP_ROUNDS if cheap and run.callback is None else 1
         self.due = max(self.due, self.rounds + max(every, self.rounds / CHECKS_PER_DOUBLING))
 
     def position(self) -> dict[str, Any]:
         """What to save beside the state."""
-        return {"own_order": (self.expected, self.factor, self.rounds, self.due)}
+        return {"own_order": (self.expected, self.factor, self.checked, self.rounds, self.due)}
 
     def go_on(self, saved: dict[str, Any]) -> None:
         """Go back to a saved position."""
-        self.expected, self.factor, self.rounds, self.due = saved["own_order"]
+        self.expected, self.factor, self.checked, self.rounds, self.due = saved["own_order"]
 
 
 def _snapshot(run: _Run, ahead: _OwnOrder | _Drawn) -> dict[str, Any]:
