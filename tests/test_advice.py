@@ -166,17 +166,17 @@ def test_a9a_is_a_case_for_the_dual(load):
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "lam", "side", "least"),
+    ("n", "d", "lam", "side", "share"),
     [
-        (40, 200, 1e-3, "dual", 0.95),  # wide
-        (400, 20, 1.0, "dual", 0.95),  # the dual's bound is a few passes
-        (400, 20, 1e-6, "primal", 0.9),  # it is thousands
+        (40, 200, 1e-3, "dual", 0.93),  # wide
+        (400, 20, 1.0, "dual", 0.85),  # the dual's bound is a few passes
+        (400, 20, 1e-6, "primal", 0.80),  # it is thousands
     ],
 )
-def test_practice_knows_shape_and_bound(n, d, lam, side, least):
+def test_practice_knows_shape_and_bound(n, d, lam, side, share):
     practice = advise(random_problem(0, n=n, d=d, loss="squared", lam=lam)).practice
     assert practice.side == side
-    assert least <= practice.confidence < 1
+    assert practice.confidence == share, "as counted in the study, docs/choose.md"
     assert practice.method in METHODS
     assert str(practice).startswith(f"{side} (confidence ")
     assert all(practice.evidence)
