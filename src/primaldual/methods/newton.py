@@ -225,14 +225,7 @@ def _step(state: State) -> float:
         second = p.beta * p.sample_weight
     gradient = p.matrix.transposed_times(first) + lam_n * state.w
     solve = cholesky_solver(p.matrix.gram_of_features(second), lam_n)
-    delta, delta_b = solve(-gradient), 0.0
-    if p.fit_intercept:
-        column = p.matrix.transposed_times(second)
-        back = solve(column)
-        pivot = float(second.sum()) - float(column @ back)
-        if pivot > 0:
-            delta_b = -(float(first.sum()) + float(column @ delta)) / pivot
-            delta -= delta_b * back
+    delta, delta_b = newton_direction(p, solve, gradient, first, second)
     change = p.matrix.times(delta)
     change += delta_b
     slope = float(gradient @ delta) + float(first.sum()) * delta_b
@@ -251,6 +244,25 @@ def _step(state: State) -> float:
     gaps = near_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight, *after)
     state.gap = gap_after(s, gaps / p.n if consistent else np.inf, state.gap)
     return _step_work(p)
+
+
+def newton_direction(
+    p: Problem,
+    solve: Callable[[FloatArray], FloatArray],
+    gradient: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+) -> tuple[FloatArray, float]:
+    """δ and its intercept part, where ``solve`` divides by XᵀDiag(h)X + λn I."""
+    delta, delta_b = solve(-gradient), 0.0
+    if p.fit_intercept:
+        column = p.matrix.transposed_times(second)
+        back = solve(column)
+        pivot = float(second.sum()) - float(column @ back)
+        if pivot > 0:
+            delta_b = -(float(first.sum()) + float(column @ delta)) / pivot
+            delta -= delta_b * back
+    return delta, delta_b
 
 
 def _step_work(problem: Problem) -> float:

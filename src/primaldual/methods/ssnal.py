@@ -16,7 +16,15 @@ from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import first_alpha
-from .newton import BLAS, cholesky_solver, hessian_work, line_search, linearised_dual, slopes
+from .newton import (
+    BLAS,
+    cholesky_solver,
+    hessian_work,
+    line_search,
+    linearised_dual,
+    newton_direction,
+    slopes,
+)
 
 # γ starts at P(0), the unit of the margins; near the solution at this times the root of the
 # relative gap, which is where it would be by then. Each smoothed problem has this part of the γ of
@@ -159,14 +167,7 @@ def _step(state: State, p: Problem) -> float:
     curved = np.flatnonzero(second)
     gradient = p.matrix.transposed_times(first) + lam_n * state.w
     solve = _solver(p, curved, second)
-    delta, delta_b = solve(-gradient), 0.0
-    if p.fit_intercept:
-        column = p.matrix.transposed_times(second)
-        back = solve(column)
-        pivot = float(second.sum()) - float(column @ back)
-        if pivot > 0:
-            delta_b = -(float(first.sum()) + float(column @ delta)) / pivot
-            delta -= delta_b * back
+    delta, delta_b = newton_direction(p, solve, gradient, first, second)
     change = p.matrix.times(delta)
     change += delta_b
     slope = float(gradient @ delta) + float(first.sum()) * delta_b
