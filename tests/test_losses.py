@@ -302,6 +302,22 @@ def test_fenchel_young_is_an_equality_at_minus_the_derivative(name):
 
 
 @every_loss
+def test_conjugate_slopes_are_the_conjugates_derivatives(name):
+    loss = CASES[name]
+    if not hasattr(loss, "conjugate_slopes"):
+        return  # Probit: they would have to be searched for
+    low, high = finite_domain(name)
+    step = 1e-4
+    for y in labels(name):
+        for b in np.linspace(low + 0.01, high - 0.01, 8):  # not 0, where some have a corner
+            a = sign(name, y) * float(b)
+            below, here, above = (loss.conjugate(a + k * step, y) for k in (-1, 0, 1))
+            first, second = loss.conjugate_slopes(a, y)
+            assert first == pytest.approx((above - below) / (2 * step), rel=1e-3, abs=1e-4)
+            assert second == pytest.approx((above - 2 * here + below) / step**2, rel=1e-2, abs=1e-4)
+
+
+@every_loss
 def test_conjugate_is_the_supremum_of_its_definition(name):
     loss = CASES[name]
     low, high = finite_domain(name)

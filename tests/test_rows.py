@@ -22,8 +22,10 @@ from primaldual.rows import (
     _finite_nonzeros,
     _inspect,
     row_add,
+    row_add_model,
     row_dot,
     row_slope,
+    rows_bend,
 )
 
 N, D = 7, 5
@@ -394,3 +396,40 @@ def test_dense_squares_and_counts_are_those_of_numpy():
             assert (matrix.counts("example") == (X != 0).sum(axis=1)).all()
             assert (matrix.counts("feature") == (X != 0).sum(axis=0)).all()
             assert matrix.nnz == np.count_nonzero(X)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_both_products_are_the_two_products(X, layout):
+    rng = np.random.default_rng(0)
+    w, alpha = rng.standard_normal(D), rng.standard_normal(N)
+    alpha[3] = 0.0
+    margins, sums = Matrix(LAYOUTS[layout](X)).both_products(w, alpha)
+    np.testing.assert_allclose(margins, X @ w, atol=1e-14)
+    np.testing.assert_allclose(sums, X.T @ alpha, atol=1e-14)
+
+
+@kernel
+def compiled_model(rows, first, second, vector, shift, slope, curvature, dots, out):
+    for i in range(first.size):
+        row_add_model(rows, i, first[i], second[i], slope, curvature)
+    return rows_bend(rows, second, vector, shift, dots, out)
+
+
+@pytest.mark.parametrize("as_compiled", [True, False])
+@pytest.mark.parametrize("layout", ["C order", "CSR"])
+@pytest.mark.parametrize("flat", [(), (0,), (4,), (0, 1, 2, 3, 5)])
+def test_products_with_a_hessian_leave_out_flat_rows_only(X, layout, flat, as_compiled):
+    """Dense rows are taken four at a time: the flat ones may fall anywhere."""
+    rng = np.random.default_rng(1)
+    first, second, vector = rng.standard_normal(N), rng.random(N), rng.standard_normal(D)
+    second[list(flat)] = 0.0
+    rows = Matrix(LAYOUTS[layout](X)).by_example
+    slope, curvature, out, dots = np.zeros(D), np.zeros(D), np.zeros(D), np.full(N, np.nan)
+    run = compiled_model if as_compiled else compiled_model.py_func
+    energy = run(rows, first, second, vector, 0.5, slope, curvature, dots, out)
+    moved = X @ vector + 0.5
+    np.testing.assert_allclose(slope, X.T @ first, atol=1e-14)
+    np.testing.assert_allclose(curvature, (X * X).T @ second, atol=1e-14)
+    np.testing.assert_allclose(out, X.T @ (second * moved), atol=1e-14)
+    np.testing.assert_allclose(dots[second > 0], moved[second > 0], atol=1e-14)
+    assert energy == pytest.approx(second @ moved**2)

@@ -27,6 +27,7 @@ _SHARED = (
     "methods/_lazy.py",
     "methods/approx.py",
     "methods/base.py",
+    "methods/extrapolation.py",
     "methods/newton.py",
     "methods/sag.py",
 )

@@ -7,6 +7,7 @@ the label or target, a the dual variable of one example, and
 - ``value``, ``derivative``, ``second_derivative`` are φ, φ' and φ'' (almost everywhere) at (z; y),
 - ``conjugate`` is φ*(-a) = sup_z {-a z - φ(z; y)}, +inf outside its domain,
 - ``dual_step`` is the change Δ that maximises -φ*(-(a + Δ)) - z Δ - (κ/2) Δ²,
+- ``conjugate_slopes`` are both derivatives of φ*(-a) by a, inside its domain,
 - ``nearest_dual`` is the point of the closed domain of φ*(-·) nearest to a,
 - ``smoothness`` is β, a Lipschitz constant of φ'; infinite for a loss with corners, which also has
   ``corners``, the z where φ' jumps, and ``smoothed``, itself with its corners rounded,
@@ -305,6 +306,10 @@ class Squared(NamedTuple):
         """-(r + a) / (1 + κ)."""
         return (y - z - a) / (1.0 + kappa)
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return a - y and 1."""
+        return a - y, 1.0
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Return a: the domain is the whole line."""
         return a
@@ -384,6 +389,13 @@ class Logistic(NamedTuple):
             slope, curvature = loss_slopes(self, mu, 1.0)
         return y * (_clip(moved, 0.0, 1.0) - b)
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return y ln(b/(1-b)) and 1/(b(1-b)): infinite at the ends."""
+        b = y * a
+        if not 0.0 < b < 1.0:
+            return _times_sign(y, -math.inf if b < 0.5 else math.inf), math.inf
+        return y * (math.log(b) - math.log1p(-b)), 1.0 / (b * (1.0 - b))
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, 1]."""
         return y * _clip(y * a, 0.0, 1.0)
@@ -422,6 +434,10 @@ class SquaredHinge(NamedTuple):
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = max(0, b + (1 - m - b) / (1 + κ))."""
         return y * _hinge_change(y * a, y * z, 1.0, kappa, 0.0, math.inf)
+
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return y (b - 1) and 1."""
+        return a - y, 1.0
 
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, ∞)."""
@@ -480,6 +496,10 @@ class SmoothedHinge(NamedTuple):
         b, m = _times_sign(y, a), _times_sign(y, z) - (abs(y) - 1.0)
         return _times_sign(y, _hinge_change(b, m, self.smoothing, kappa, 0.0, 1.0))
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return y (γ b - 1) and γ."""
+        return self.smoothing * a - y, self.smoothing
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, 1]."""
         return _times_sign(y, _clip(_times_sign(y, a), 0.0, 1.0))
@@ -524,6 +544,10 @@ class Hinge(NamedTuple):
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = clip(b + (1 - m) / κ, 0, 1)."""
         return y * _hinge_change(y * a, y * z, 0.0, kappa, 0.0, 1.0)
+
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return -y and 0."""
+        return -y, 0.0
 
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, 1]."""
@@ -573,6 +597,10 @@ class Huber(NamedTuple):
         """Find a + Δ = clip(a - (r + a) / (1 + κ), -δ, δ)."""
         return _clip((y - z - a) / (1.0 + kappa), -self.delta - a, self.delta - a)
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return a - y and 1."""
+        return a - y, 1.0
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip a to [-δ, δ]."""
         return _clip(a, -self.delta, self.delta)
@@ -615,6 +643,10 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find a + Δ = S(κ a - r) / (1 + κ), where S shrinks by ε."""
         return _insensitive_change(a, z - y, self.epsilon, 1.0, kappa, math.inf)
+
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return a + ε sign(a) - y and 1."""
+        return a + _times_sign(a, self.epsilon) - y, 1.0
 
     def nearest_dual(self, a: float, y: float) -> float:
         """Return a: the domain is the whole line."""
@@ -673,6 +705,10 @@ class SmoothedEpsilonInsensitive(NamedTuple):
         """Find a + Δ = clip(S(κ a - r) / (γ + κ), -1, 1), where S shrinks by ε."""
         return _insensitive_change(a, z - y, self.epsilon, self.smoothing, kappa, 1.0)
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return γ a + ε sign(a) - y and γ."""
+        return self.smoothing * a + _times_sign(a, self.epsilon) - y, self.smoothing
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip a to [-1, 1]."""
         return _clip(a, -1.0, 1.0)
@@ -729,6 +765,10 @@ class EpsilonInsensitive(NamedTuple):
         """Find a + Δ = clip(S(κ a - r) / κ, -1, 1), where S shrinks by ε."""
         return _insensitive_change(a, z - y, self.epsilon, 0.0, kappa, 1.0)
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return ε sign(a) - y and 0."""
+        return _times_sign(a, self.epsilon) - y, 0.0
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip a to [-1, 1]."""
         return _clip(a, -1.0, 1.0)
@@ -779,6 +819,12 @@ class LogCosh(NamedTuple):
         moved = -math.tanh(residual)
         return _clip(_change(a, moved, r, residual, kappa), -1.0 - a, 1.0 - a)
 
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return artanh a - y and 1/(1-a²): infinite at the ends."""
+        if not abs(a) < 1.0:
+            return _times_sign(a, math.inf), math.inf
+        return math.atanh(a) - y, 1.0 / ((1.0 - a) * (1.0 + a))
+
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip a to [-1, 1]."""
         return _clip(a, -1.0, 1.0)
@@ -820,6 +866,10 @@ class ModifiedHuber(NamedTuple):
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = clip(b + (1 - m - b/2) / (1/2 + κ), 0, 4)."""
         return y * _hinge_change(y * a, y * z, 0.5, kappa, 0.0, 4.0)
+
+    def conjugate_slopes(self, a: float, y: float) -> tuple[float, float]:
+        """Return y (b/2 - 1) and 1/2."""
+        return 0.5 * a - y, 0.5
 
     def nearest_dual(self, a: float, y: float) -> float:
         """Clip b to [0, 4]."""
@@ -992,6 +1042,12 @@ def generic_quick_step(
 
 
 @inlined
+def generic_conjugate_slopes(self: Any, a: float, y: float) -> tuple[float, float]:
+    """NaN: they would have to be searched for."""
+    return math.nan, math.nan
+
+
+@inlined
 def generic_nearest_dual(self: Any, a: float, y: float) -> float:
     """Return a: nothing is known about the domain."""
     return a
@@ -1036,6 +1092,11 @@ def loss_quick_step(
     """About the change of ``loss_dual_step``, where φ' and φ'' at z are known."""
     quick = _method(type(loss), "quick_step", generic_quick_step)
     return quick(loss, a, z, y, kappa, first, second)
+
+
+def loss_conjugate_slopes(loss: Any, a: float, y: float) -> tuple[float, float]:
+    """Both derivatives of φ*(-a) by a; NaN if the loss does not know them."""
+    return _method(type(loss), "conjugate_slopes", generic_conjugate_slopes)(loss, a, y)
 
 
 def loss_nearest_dual(loss: Any, a: float, y: float) -> float:
@@ -1094,6 +1155,12 @@ def _compiled_quick_step(
 ) -> Any:
     if isinstance(self, _NamedTupleType):
         return _method(self.instance_class, "quick_step", generic_quick_step)
+
+
+@_for_kernels(loss_conjugate_slopes)
+def _compiled_conjugate_slopes(self: Any, a: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "conjugate_slopes", generic_conjugate_slopes)
 
 
 @_for_kernels(loss_nearest_dual)

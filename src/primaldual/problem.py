@@ -10,6 +10,7 @@ never penalised, and gives the dual the constraint Σ_j α_j = 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -318,9 +319,16 @@ class Problem:
         given = alpha is not None
         if given:
             alpha = _vector(alpha, self.n, "alpha")
-            w_of_alpha = self.primal_point(alpha)
-        w = w_of_alpha if w is None else _vector(w, self.d, "w")
-        z = self.matrix.times(w)
+        if w is None:
+            w = w_of_alpha = self.primal_point(alpha)
+            z = self.matrix.times(w)
+        else:
+            w = _vector(w, self.d, "w")
+            if given:
+                z, w_of_alpha = self.matrix.both_products(w, alpha)
+                w_of_alpha /= self.lam * self.n
+            else:
+                z = self.matrix.times(w)
         b = self.best_intercept(z) if intercept is None else float(intercept)
         if b:
             z += b
@@ -420,9 +428,16 @@ def _corner_intercept(loss: Any, scores: FloatArray, y: FloatArray, c: FloatArra
 
 def _frozen(array: Any) -> FloatArray:
     """A read-only float64 view, so that kernels see one type."""
-    view = np.require(array, dtype=np.float64, requirements=["C", "A"]).view()
+    view = _plain(array).view()
     view.flags.writeable = False
     return view
+
+
+def _plain(values: Any) -> FloatArray:
+    """The values as a contiguous float64 array, copied only if they are not."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        return values
+    return np.require(values, dtype=np.float64, requirements=["C", "A"])
 
 
 def _positive(lam: Any) -> float:
@@ -439,7 +454,7 @@ def _positive(lam: Any) -> float:
 
 
 def _vector(values: Any, size: int, name: str) -> FloatArray:
-    array = np.require(values, dtype=np.float64, requirements=["C", "A"])
+    array = _plain(values)
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
     return array
@@ -482,12 +497,18 @@ def _weights(sample_weight: Any, n: int) -> FloatArray | None:
     return np.asarray(weights * (n / weights.sum()))
 
 
+def _has_finite_ends(array: Any) -> bool:
+    """Whether the smallest and the largest number are finite: then all of them are."""
+    return math.isfinite(array.min()) and math.isfinite(array.max())
+
+
 def _labels(seen: Any) -> Any:
     """The different labels in increasing order; two numbers are found without sorting."""
-    if seen.dtype.kind in "fiu":
-        ends = np.array([seen.min(), seen.max()])
-        if ends[0] != ends[1] and np.all((seen == ends[0]) | (seen == ends[1])):
-            return ends
+    if seen.dtype.kind in "fiu" and len(seen):
+        low, high = seen.min(), seen.max()
+        ends = np.count_nonzero(seen == low) + np.count_nonzero(seen == high)
+        if low != high and ends == len(seen):
+            return np.array([low, high])
     return np.unique(seen)
 
 
@@ -496,7 +517,7 @@ def _targets(
 ) -> tuple[Any | None, FloatArray]:
     """Class labels (or None) and the targets as float64: −1/+1, or the numbers themselves."""
     array = _column(y, n, "y")
-    if array.dtype.kind == "f" and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+    if array.dtype.kind == "f" and not _has_finite_ends(array):
         raise ValueError("y must be finite, got NaN or infinite values. Drop those examples.")
     if not getattr(loss, "classification", False):
         if array.dtype.kind not in "fiub":

@@ -26,6 +26,9 @@ from .losses import loss_derivative
 # Indices are cast to unsigned integers inside the primitives: for signed ones the compiler has
 # to emit code for negative indices, which costs 10-40 %.
 
+# Up to so many entries BLAS multiplies fastest; beyond the caches, rows that are read in order do.
+BLAS_ENTRIES = 4_000_000
+
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
@@ -68,6 +71,37 @@ class SparseRows(NamedTuple):
         """Out += scale · row_i."""
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
             out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
+
+    def add_model(
+        self, i: int, first: float, second: float, slope: FloatArray, curvature: FloatArray
+    ) -> None:
+        """Slope += first · row_i, curvature += second · row_i²."""
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
+            j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
+            slope[j] += first * x
+            curvature[j] += second * x * x
+
+    def both(
+        self, first: int, last: int, vector: FloatArray, scales: FloatArray,
+        dots: FloatArray, out: FloatArray
+    ) -> None:  # fmt: skip
+        """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i, one row after the other."""
+        for i in range(first, last):
+            dots[i] = row_dot(self, i, vector)
+            if scales[i] != 0.0:
+                row_add(self, i, scales[i], out)
+
+    def bend(
+        self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
+    ) -> float:
+        """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; rows with h_i = 0 rest."""
+        energy = 0.0
+        for i in range(h.size):
+            if h[i] != 0.0:
+                dots[i] = row_dot(self, i, vector) + shift
+                energy += h[i] * dots[i] * dots[i]
+                row_add(self, i, h[i] * dots[i], out)
+        return energy
 
     def fetch(self, i: int, later: int) -> None:
         """Ask the memory for row_i, line by line, and for where row ``later`` begins."""
@@ -127,6 +161,63 @@ class DenseRows(NamedTuple):
         """Out += scale · row_i."""
         for j in range(np.uint64(self.values.shape[1])):
             out[j] += scale * np.float64(self.values[i, j])
+
+    def add_model(
+        self, i: int, first: float, second: float, slope: FloatArray, curvature: FloatArray
+    ) -> None:
+        """Slope += first · row_i, curvature += second · row_i²."""
+        for j in range(np.uint64(self.values.shape[1])):
+            x = np.float64(self.values[i, j])
+            slope[j] += first * x
+            curvature[j] += second * x * x
+
+    def add_four(self, i: int, a: float, b: float, c: float, e: float, out: FloatArray) -> None:
+        """Out += a row_i + b row_{i+1} + …: four rows for one reading and writing of ``out``."""
+        one, two = self.values[i], self.values[i + 1]
+        three, four = self.values[i + 2], self.values[i + 3]
+        for j in range(np.uint64(self.values.shape[1])):
+            out[j] += (a * one[j] + b * two[j]) + (c * three[j] + e * four[j])
+
+    def both(
+        self, first: int, last: int, vector: FloatArray, scales: FloatArray,
+        dots: FloatArray, out: FloatArray
+    ) -> None:  # fmt: skip
+        """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i, four rows at a time.
+
+        Dot products go row by row, as memory is read fastest; then the four are in cache.
+        """
+        whole = first + (last - first) // 4 * 4
+        for i in range(first, whole, 4):
+            for k in range(i, i + 4):
+                dots[k] = row_dot(self, k, vector)
+            add_four(self, i, scales[i], scales[i + 1], scales[i + 2], scales[i + 3], out)
+        for i in range(whole, last):
+            dots[i] = row_dot(self, i, vector)
+            row_add(self, i, scales[i], out)
+
+    def bend(
+        self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
+    ) -> float:
+        """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; rows with h_i = 0 rest."""
+        energy, i, size = 0.0, 0, h.size
+        while i < size:
+            if h[i] == 0.0:
+                i += 1
+                continue
+            last = min(i + 4, size)
+            for k in range(i, last):
+                dots[k] = row_dot(self, k, vector) + shift
+                energy += h[k] * dots[k] * dots[k]
+            if last == i + 4:
+                add_four(
+                    self, i, h[i] * dots[i], h[i + 1] * dots[i + 1], h[i + 2] * dots[i + 2],
+                    h[i + 3] * dots[i + 3], out,
+                )  # fmt: skip
+            else:
+                for k in range(i, last):
+                    row_add(self, k, h[k] * dots[k], out)
+            i = last
+        return energy
 
     def fetch(self, i: int, later: int) -> None:
         """Ask the memory for row_i, line by line."""
@@ -189,6 +280,38 @@ def fetch_targets(self: Rows, i: int, vector: FloatArray) -> None:
     self.fetch_targets(i, vector)
 
 
+def row_add_model(
+    self: Rows, i: int, first: float, second: float, slope: FloatArray, curvature: FloatArray
+) -> None:
+    """Slope += first · row_i, curvature += second · row_i²."""
+    self.add_model(i, first, second, slope, curvature)
+
+
+def rows_both(
+    self: Rows, first: int, last: int, vector: FloatArray, scales: FloatArray,
+    dots: FloatArray, out: FloatArray
+) -> None:  # fmt: skip
+    """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i for a range of rows, read once."""
+    self.both(first, last, vector, scales, dots, out)
+
+
+def rows_bend(
+    self: Rows, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
+) -> float:
+    """Out += Σ_i h_i dots_i row_i with dots_i = ⟨row_i, vector⟩ + shift; return Σ_i h_i dots_i².
+
+    Rows with h_i = 0 may be left out, and then their dots_i too.
+    """
+    return self.bend(h, vector, shift, dots, out)
+
+
+def add_four(
+    self: DenseRows, i: int, a: float, b: float, c: float, e: float, out: FloatArray
+) -> None:
+    """Add four rows, beginning at row_i, to ``out``."""
+    self.add_four(i, a, b, c, e, out)
+
+
 def model_slope(self: Rows, i: int, model: FloatArray) -> tuple[float, float]:
     """Slope and curvature along row_i of a quadratic model with those (slope, curvature) rows."""
     return self.model_slope(i, model)
@@ -237,6 +360,32 @@ def _model_add(self: Any, i: Any, scale: Any, model: Any) -> Any:
 def _row_add(self: Any, i: Any, scale: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.add
+
+
+@_for_kernels(row_add_model)
+def _row_add_model(self: Any, i: Any, first: Any, second: Any, slope: Any, curvature: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.add_model
+
+
+@_for_kernels(rows_both)
+def _rows_both(
+    self: Any, first: Any, last: Any, vector: Any, scales: Any, dots: Any, out: Any
+) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.both
+
+
+@_for_kernels(rows_bend)
+def _rows_bend(self: Any, h: Any, vector: Any, shift: Any, dots: Any, out: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.bend
+
+
+@_for_kernels(add_four)
+def _add_four(self: Any, i: Any, a: Any, b: Any, c: Any, e: Any, out: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.add_four
 
 
 @_for_kernels(row_fetch)
@@ -390,6 +539,20 @@ class Matrix:
         """Xᵀ α, accumulated in float64."""
         return self._product("feature", alpha)
 
+    def both_products(self, w: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """X w and Xᵀ α from one reading of the data."""
+        margins, sums = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        by_example = self._by == "example"
+        arrays = (w, alpha, margins, sums) if by_example else (alpha, w, sums, margins)
+        rows = self._major
+        if isinstance(rows, SparseRows):
+            ranges = _row_ranges(rows.indptr)
+        else:
+            ranges = ((part.start, part.stop) for part in _blocks(rows.values, 1 << 26))
+        for first, last in ranges:
+            _both(rows, first, last, *arrays)
+        return margins, sums
+
     def densified(self) -> Matrix:
         """The same matrix stored as dense rows."""
         if not self.is_sparse:
@@ -480,8 +643,13 @@ def _fill_dense(rows, values):  # type: ignore[no-untyped-def]
 
 def _dense_product(values: FloatArray, vector: FloatArray, along: bool) -> FloatArray:
     """Values @ vector, or its transpose, in float64 without a float64 copy of float32 data."""
-    if values.dtype == np.float64:
+    if values.dtype == np.float64 and values.size <= BLAS_ENTRIES:
         return values @ vector if along else vector @ values
+    if values.dtype == np.float64:
+        rows, out = DenseRows(values), np.zeros(values.shape[0 if along else 1])
+        for block in _blocks(values, 1 << 26):
+            (_gather if along else _scatter)(rows, vector, block.start, block.stop, out)
+        return out
     out = np.zeros(values.shape[0] if along else values.shape[1])
     for block in _blocks(values):
         part = values[block].astype(np.float64)
@@ -524,6 +692,11 @@ def _scatter(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
     for i in range(first, last):
         if vector[i] != 0.0:
             row_add(rows, i, vector[i], out)
+
+
+@kernel
+def _both(rows, first, last, vector, scales, dots, out):  # type: ignore[no-untyped-def]
+    rows_both(rows, first, last, vector, scales, dots, out)
 
 
 @kernel

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -46,6 +45,7 @@ STALL_CHECKS = 12
 # On a loss with corners, where descent has no rate, so many times more.
 CORNER_PATIENCE = 5
 
+NUMBERS = (float, int, np.number)
 Callback = Callable[[Progress], Any]
 
 
@@ -152,7 +152,7 @@ def _drive(
     """Run one method until the run has a status, from where the entry was saved if it was."""
     saved = None if entry is None else entry.earlier()
     if saved is None:
-        with run.clock():
+        with run:
             # Draws and the method's own choices come from two generators.
             own = rng if sampling is None else rng.spawn(1)[0]
             state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=own)
@@ -239,7 +239,7 @@ class _Drawn:
             count = max(1, round(self.pass_steps * run.passes_ahead()))
             self.draws = self.sampling.draw(self.rng, count)
         for chunk in _chunks(self.draws, self.side.counts, self.at):
-            with run.clock():
+            with run:
                 run.visited += method.advance(state, chunk)
             self.at += chunk.steps
             if run.out_of_time():
@@ -293,7 +293,7 @@ class _OwnOrder:
         while True:
             if self.pause is not None:
                 self.pause()
-            with run.clock():
+            with run:
                 work = self.method.advance(self.state, None)
             run.visited += work
             cheap = estimate is not None and work <= CHEAP_PASSES * run.problem.matrix.nnz
@@ -334,6 +334,7 @@ class _Run:
     callback: Callback | None
     visited: float = 0.0  # nonzeros
     seconds: float = 0.0  # in methods, checks not counted
+    entered: float = 0.0  # when the method was last called
     status: Status | None = None
     began: float = field(default_factory=lambda: time.perf_counter() - seconds_compiling())
     trace: Trace = field(default_factory=Trace)
@@ -366,12 +367,12 @@ class _Run:
         """How many passes to make before the next check."""
         return min(max(1.0, self.passes / CHECKS_PER_DOUBLING), self.max_passes - self.passes)
 
-    @contextmanager
-    def clock(self) -> Iterator[None]:
-        """Count the time spent inside, less what went into compiling kernels."""
-        before = time.perf_counter() - seconds_compiling()
-        yield
-        self.seconds += time.perf_counter() - seconds_compiling() - before
+    def __enter__(self) -> None:
+        """Begin to count the time that the method takes, less what goes into compiling kernels."""
+        self.entered = time.perf_counter() - seconds_compiling()
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds += time.perf_counter() - seconds_compiling() - self.entered
 
     def out_of_time(self) -> bool:
         """Whether max_time is over."""
@@ -551,5 +552,5 @@ def _require_limits(tol: float, max_passes: float, max_time: float | None) -> No
     for name, value in (("tol", tol), ("max_passes", max_passes), ("max_time", max_time)):
         if value is None and name == "max_time":
             continue
-        if not isinstance(value, int | float | np.number) or not value >= 0:
+        if not isinstance(value, NUMBERS) or not value >= 0:
             raise ValueError(f"{name} must be a nonnegative number, got {value!r}.")

@@ -7,6 +7,7 @@ import numpy as np
 from ..problem import Problem
 from .newton import is_small
 from .prices import (
+    FEWEST_PRODUCTS,
     corner_price,
     direct_prices,
     dual_bound,
@@ -35,6 +36,8 @@ TINY, FEW_PASSES = 150_000.0, 1.5
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
 LITTLE_OVERLAP = 0.5
+# Dense data is looked at in a sample of so many examples for a feature, at least so many.
+SAMPLE_PER_FEATURE, LEAST_SAMPLE = 4, 1000
 # Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
 # than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
 CORNER_EPOCHS = {True: 30, False: 200}
@@ -57,6 +60,10 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
     if problem.n >= problem.d:
         hope = few_products_price(problem)
+        if not problem.matrix.is_sparse:
+            best = few_products_price(problem, FEWEST_PRODUCTS)
+            if best < min(price, descent) and feature_overlap(sampled(problem)) <= LITTLE_OVERLAP:
+                return "newton_cg", "n ≥ d, and the features hardly overlap"
         best = min(price, descent, hope)
         rounds = transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
         if rounds <= HOPE * best and feature_overlap(problem) <= LITTLE_OVERLAP:
@@ -67,6 +74,12 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
     return descent_choice(problem, tol)
+
+
+def sampled(problem: Problem) -> Problem:
+    """The problem on some of the examples, where there are many for a feature."""
+    step = problem.n // max(SAMPLE_PER_FEATURE * problem.d, LEAST_SAMPLE)
+    return problem.take(np.arange(0, problem.n, step)) if step > 1 else problem
 
 
 def feature_overlap(problem: Problem) -> float:

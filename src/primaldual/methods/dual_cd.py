@@ -16,6 +16,7 @@ from ..problem import Problem
 from ..rows import fetch_targets, prefetch, row_add, row_dot, row_fetch
 from ..samplings import Draws, Sampling
 from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, first_alpha, into_plane, shuffle
+from .extrapolation import Past, extrapolate, remember, room_for_past
 
 # Several epochs are made in one call until they have visited so many nonzeros; an example counts as
 # that many more. At first so many epochs or so many nonzeros, later this part of the epochs that
@@ -28,6 +29,10 @@ FEW_EPOCHS, FEW_VISITS, LATER_PART = 2, 50_000, 4
 # left out, except in one epoch out of so many.
 QUIET_VISITS = 2
 FULL_EVERY = 8
+
+# An epoch after which more than this part of the gap is left is slow: points are remembered, to
+# extrapolate from.
+SLOW_EPOCH = 0.25
 
 # The intercept's centre is extrapolated if each of three moves is more than this part of the one
 # before and the parts agree this well.
@@ -53,6 +58,8 @@ class State:
     moves: FloatArray  # of that centre, the last three since it was extrapolated, or NaN
     gaps: FloatArray  # along the last call's epochs, each term before its step
     whole: float  # the last of them if its epoch was over all examples, else 0
+    past: Past  # the points after the last epochs
+    known: int  # how many there are; -1 while descent is fast
     gap: float  # what the gap should be now
     epochs: int = 0  # made so far
 
@@ -125,7 +132,7 @@ class DualCD:
             problem, np.random.default_rng(0) if rng is None else rng,
             np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int64), FULL_EVERY,
             side.squared_norms + side.constant, alpha, w, shift, bias, np.full(3, np.nan),
-            np.empty(0), 0.0, np.inf,
+            np.empty(0), 0.0, room_for_past(problem), -1, np.inf,
         )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
@@ -141,9 +148,9 @@ class DualCD:
         if size > AT_ONCE:
             return self._epoch(state, data, seed, enough)
         gaps = np.empty(max(FEW_EPOCHS, FEW_VISITS // size, state.epochs // LATER_PART))
-        work, epochs, state.active, state.since, state.whole, state.gap = _epochs(
+        work, epochs, state.active, state.since, state.whole, state.known, state.gap = _epochs(
             seed, gaps, state.whole, enough, state.order, state.active, state.since, state.moves,
-            *data,
+            state.past, state.known, *data,
         )  # fmt: skip
         state.gaps, state.gap = gaps[:epochs] / p.n, state.gap / p.n
         state.epochs += epochs
@@ -161,9 +168,14 @@ class DualCD:
         gap = sum(_visit(part, *data) for part in parts)
         move_centre(state.moves, state.bias, state.shift)
         work = nnz if state.active == p.n else p.examples.counts[order].sum()
+        before = state.whole
         state.since, state.whole, state.gap = _after(
-            gap, state.active == p.n, state.since, state.whole, enough
+            gap, state.active == p.n, state.since, before, enough
         )
+        if state.gap > enough:
+            state.known, state.whole = _look_back(
+                state.past, state.known, gap, before, state.whole, *data[1:]
+            )
         state.active = _put_behind(order, state.quiet)
         state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
         state.epochs += 1
@@ -216,8 +228,27 @@ def _after(gap, full, since, whole, enough):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _look_back(  # type: ignore[no-untyped-def]
+    past, known, gap, before, whole, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
+):  # fmt: skip
+    """After an epoch: remember the point if descent is slow, extrapolate if enough are known.
+
+    Return how many are known, and ``whole``: 0 after an extrapolation, whose fall of the gap says
+    nothing of the next epoch's.
+    """
+    if past.alphas.shape[0] == 0 or (known < 0 and not gap > SLOW_EPOCH * before > 0.0):
+        return known, whole
+    known = remember(past, max(known, 0), alpha, w)
+    if known < past.alphas.shape[0]:
+        return known, whole
+    if extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):
+        whole = 0.0
+    return remember(past, 0, alpha, w), whole
+
+
+@kernel
 def _epochs(  # type: ignore[no-untyped-def]
-    seed, gaps, whole, enough, order, active, since, moves,
+    seed, gaps, whole, enough, order, active, since, moves, past, known,
     quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
 ):  # fmt: skip
     """As many epochs as ``gaps`` has room for, fewer if they visit much or bring the gap down.
@@ -232,13 +263,19 @@ def _epochs(  # type: ignore[no-untyped-def]
         seed = shuffle(seed, part)
         gap = _visit(part, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
         move_centre(moves, bias, shift)
-        since, whole, expected = _after(gap, active == order.size, since, whole, enough)
+        before = whole
+        since, whole, expected = _after(gap, active == order.size, since, before, enough)
+        if expected > enough:
+            known, whole = _look_back(
+                past, known, gap, before, whole, examples, loss, y, c, lam_n, norms, alpha, w, bias,
+                shift,
+            )  # fmt: skip
         visits += active
         active = _put_behind(part, quiet)
         gaps[k] = gap
         if expected <= enough or visits >= most:
             break
-    return visits, k + 1, active, since, whole, expected
+    return visits, k + 1, active, since, whole, known, expected
 
 
 @kernel

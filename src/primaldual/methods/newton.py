@@ -46,8 +46,10 @@ BLAS = 16
 # Matrices larger than this are factored block by block.
 BLOCK = 512
 
-# Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0).
+# Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0); with more
+# features than this, BLAS or conjugate gradients are faster.
 SMALL = 4_000_000
+SMALL_FEATURES = 40
 SMALL_STEPS = 30
 SMALL_ACCURACY = 1e-11
 
@@ -159,7 +161,8 @@ class Newton:
 
 def is_small(problem: Problem) -> bool:
     """Whether the steps of dense data are so cheap that one call should make them all."""
-    return not problem.matrix.is_sparse and problem.n * problem.d**2 <= SMALL
+    few = problem.d <= SMALL_FEATURES and problem.n * problem.d**2 <= SMALL
+    return few and not problem.matrix.is_sparse
 
 
 def starts_on_samples(problem: Problem) -> bool:
@@ -302,7 +305,7 @@ def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, a
     before = np.inf
     for step in range(1, SMALL_STEPS + 1):
         _small_system(features, lam_n, fit_intercept, first, second, w, H, g, change)
-        if not _solve_in_place(H, g):
+        if not solve_in_place(H, g):
             return 0, np.inf
         change[:] = -g[d] if fit_intercept else 0.0  # g now holds −δ
         along, square = 0.0, 0.0
@@ -357,7 +360,7 @@ def _small_system(features, lam_n, fit_intercept, first, second, w, H, g, weight
 
 
 @kernel
-def _solve_in_place(H, g):  # type: ignore[no-untyped-def]
+def solve_in_place(H, g):  # type: ignore[no-untyped-def]
     """Overwrite g by H⁻¹ g through the Cholesky factor of the lower triangle, in unit diagonal."""
     size = g.size
     scale = np.empty(size)

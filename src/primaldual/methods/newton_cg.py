@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -12,10 +12,10 @@ from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..problem import Problem
-from ..rows import row_add, row_dot
+from ..rows import row_add_model, row_dot, rows_bend
 from ..samplings import Draws, Sampling
 from .base import CHUNK
-from .newton import line_search, slopes, starting_point
+from .newton import line_search, linearised_dual, near_gaps, slopes, starting_point
 
 # Conjugate-gradient steps in one Newton step, at most. Where the first ones are to be short, each
 # may take so many times more than the one before.
@@ -24,6 +24,28 @@ MOST_STEPS, MORE_STEPS = 1000, 3
 # P(0) if the target is smaller.
 ENOUGH = 0.5
 LEAST_GAP = 1e-20
+# Up to this size several Newton steps are made in one call, until they have visited so many
+# nonzeros; an example counts as that many more. The longest step then takes a quarter of a second.
+SMALL, AT_ONCE = 100_000, 400_000
+EXAMPLE = 8
+
+
+class Vectors(NamedTuple):
+    """All that a Newton step reads and writes; by feature, with the intercept's part behind."""
+
+    w: FloatArray  # primal iterate, without the intercept
+    z: FloatArray  # its margins
+    first: FloatArray  # c_j φ'_j at them
+    second: FloatArray  # and c_j φ''_j
+    gradient: FloatArray  # n ∇P(w)
+    diagonal: FloatArray  # of the Hessian
+    delta: FloatArray  # the step
+    residual: FloatArray  # what it leaves of the linear system
+    direction: FloatArray  # of conjugate gradients
+    product: FloatArray  # of the Hessian with it
+    moved: FloatArray  # the margins' change along it, where the loss is curved
+    change: FloatArray  # along the step
+    alpha: FloatArray  # the dual point of a full step
 
 
 @dataclass
@@ -31,14 +53,20 @@ class State:
     """Where the method stands."""
 
     problem: Problem
-    w: FloatArray  # primal iterate
-    intercept: float
-    z: FloatArray  # its margins
-    slopes: tuple[FloatArray, FloatArray]  # c_j φ'_j and c_j φ''_j at them
-    gradient: FloatArray  # n ∇P(w), and behind it the intercept's part
+    vectors: Vectors
+    intercept: FloatArray  # its one entry
     most: int  # conjugate-gradient steps in the next Newton step
     forcing: float = 0.1  # the relative residual at which they stop
-    gap: float = np.inf  # ‖∇P(w)‖²/(2λ)
+    gap: float = (
+        np.inf
+    )  # of w and α if the last step has shown that to be small, else ‖∇P(w)‖²/(2λ)
+    linear: bool = False  # whether it is the former: then ∇P(w) is not known
+    stale: bool = False  # whether margins and gradient are to be made afresh
+
+    @property
+    def w(self) -> FloatArray:
+        """The primal iterate."""
+        return self.vectors.w
 
 
 class NewtonCG:
@@ -94,53 +122,65 @@ class NewtonCG:
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
         w, b, z = starting_point(problem, w, alpha)
-        first, second = slopes(problem, z)
-        gradient = _gradient(problem, w, first)
-        state = State(problem, w, b, z, (first, second), gradient, self.most)
-        state.gap = _gap(state)
+        n, d = problem.n, problem.d
+        by_feature, by_example = np.empty((6, d + 1)), np.empty((3, n))
+        vectors = Vectors(w, z, *slopes(problem, z), *by_feature, *by_example)
+        state = State(problem, vectors, np.array([b]), self.most)
+        state.gap = _evaluate(problem, vectors)
         return state
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
-        """One truncated Newton step."""
-        p, lam_n = state.problem, state.problem.lam * state.problem.n
-        second = state.slopes[1]
-        enough = 2 * lam_n * p.n * ENOUGH * max(self.tol, LEAST_GAP) * p.primal_at_zero
-        quadratic = getattr(p.loss, "quadratic", False)
-        delta, products, reached = _newton_direction(
-            p, second, state.gradient, 0.0 if quadratic else state.forcing, enough, state.most
-        )
-        change = p.matrix.times(delta[:-1]) + delta[-1]
-        along = lam_n * float(state.w @ delta[:-1])
-        after = np.empty(p.n), np.empty(p.n)
-        s = line_search(
-            p.loss, state.z, change, p.y, p.sample_weight, float(state.gradient @ delta),
-            along, lam_n * float(delta[:-1] @ delta[:-1]), *after,
+        """One truncated Newton step, or several of a small problem."""
+        p, v = state.problem, state.vectors
+        if state.stale or state.linear:
+            v.z[:] = p.margins(v.w, float(state.intercept[0]))
+            v.first[:], v.second[:] = slopes(p, v.z)
+            state.gap = _evaluate(p, v)
+            state.stale = state.linear = False
+        unit = 2 * p.lam * p.n**2  # what ‖n∇P‖² is divided by
+        enough = unit * max(self.tol, LEAST_GAP) * p.primal_at_zero
+        quadratic = bool(getattr(p.loss, "quadratic", False))
+        data = (
+            p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
+            state.intercept, v,
         )  # fmt: skip
-        state.w = state.w + s * delta[:-1]
-        state.intercept += s * float(delta[-1])
-        state.z = state.z + s * change
-        state.slopes, state.gradient = after, _gradient(p, state.w, after[0])
-        before, state.gap = state.gap, _gap(state)
-        state.most = min(MORE_STEPS * state.most, MOST_STEPS)
-        if reached:
-            state.forcing = next_forcing(state.forcing, state.gap, before)
-        return (2.0 * products + 2.0) * p.matrix.nnz
+        if makes_all_steps(p):
+            steps, products, state.most, state.forcing, state.gap, state.linear = _steps(
+                AT_ONCE // _size(p), state.most, state.forcing, state.gap, quadratic, *data
+            )
+        else:
+            steps, products, reached = 1, 0, 0
+            _begin(v)
+            energies = np.full(2, float(v.residual @ v.direction))  # at the start, and now
+            # A call makes as many as take a moment, so that Ctrl-C is heard between two.
+            some = max(1, CHUNK // p.matrix.nnz)
+            forcing = 0.0 if quadratic else state.forcing
+            while not reached and products < state.most:
+                made, reached = _conjugate_gradients(
+                    min(some, state.most - products), p.examples.rows, p.lam * p.n,
+                    p.fit_intercept, forcing, ENOUGH * enough, energies, v,
+                )  # fmt: skip
+                products += made
+            before = state.gap
+            state.gap, state.linear = _step(*data)
+            if not state.linear:
+                state.gap = _evaluate(p, v)
+            state.most = min(MORE_STEPS * state.most, MOST_STEPS)
+            if reached:
+                state.forcing = next_forcing(state.forcing, state.gap, before)
+        return (2.0 * products + 2.0 * steps) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
-        """‖∇P‖²/(2λ), as computed along the way."""
+        """The gap as computed along the way."""
         return state.gap
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
-        """The current w; what belongs to it is computed afresh, so that rounding does not pile up.
+        """The current w and, after a step that led to it, its α.
 
-        Only where there is a next step: a check that proves enough is the last.
+        If there is a next step, it begins with fresh margins, so that rounding does not pile up.
         """
-        p = state.problem
-        if state.gap > self.tol * p.primal_at_zero or self.tol == 0.0:
-            state.z = p.margins(state.w, state.intercept)
-            state.slopes = slopes(p, state.z)
-            state.gradient = _gradient(p, state.w, state.slopes[0])
-        return state.w, None
+        state.stale = True
+        return state.w, state.vectors.alpha if state.linear else None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """√κ products with the data, κ = 1 + β max ‖x_j‖²/λ bounding the condition number."""
@@ -149,84 +189,160 @@ class NewtonCG:
         return Complexity(float(np.sqrt(kappa)), 2 * problem.matrix.nnz, problem.matrix.nnz)
 
 
-def next_forcing(forcing: float, gap: float, before: float) -> float:
-    """The relative residual for the next step: it falls with the gap, but not too fast."""
-    fall = gap / before if 0 < before < np.inf else 1.0
-    return max(min(forcing, max(fall, forcing**2)), 1e-12)
+def makes_all_steps(problem: Problem) -> bool:
+    """Whether the problem is so small that one call makes many steps."""
+    return _size(problem) <= SMALL
 
 
-def _gradient(p: Problem, w: FloatArray, first: FloatArray) -> FloatArray:
-    """n ∇P(w), and the intercept's part of it behind."""
-    features = p.matrix.transposed_times(first) + p.lam * p.n * w
-    return np.append(features, float(first.sum()) if p.fit_intercept else 0.0)
-
-
-def _gap(state: State) -> float:
-    """‖∇P(w)‖²/(2λ)."""
-    slopes, p = state.gradient[:-1], state.problem
-    return float(slopes @ slopes) / (2 * p.lam * p.n**2)
-
-
-def _newton_direction(
-    p: Problem, h: FloatArray, gradient: FloatArray, forcing: float, enough: float, most: int
-) -> tuple[FloatArray, int, bool]:
-    """About −H⁻¹ n ∇P, the number of products with H, and whether that was accurate enough."""
-    lam_n = p.lam * p.n
-    diagonal = p.matrix.squared_norms("feature", h) + lam_n
-    corner = float(h.sum()) if p.fit_intercept else 1.0
-    inverse = 1.0 / np.append(diagonal, corner if corner > 0 else 1.0)
-    residual = -gradient
-    direction = inverse * residual
-    delta, product = np.zeros(p.d + 1), np.empty(p.d + 1)
-    energies = np.full(2, float(residual @ direction))  # at the start, and now
-    products, done = 0, 0
-    # A call makes as many as take a moment, so that Ctrl-C is heard between two.
-    some = max(1, CHUNK // max(p.matrix.nnz, 1))
-    while not done and products < most:
-        steps, done = _conjugate_gradients(
-            min(some, most - products), p.examples.rows, h, lam_n, p.fit_intercept, inverse,
-            forcing, enough, delta, residual, direction, product, energies,
-        )  # fmt: skip
-        products += steps
-    return delta, products, bool(done)
+def _size(problem: Problem) -> int:
+    """The work of a product, in nonzeros."""
+    return problem.matrix.nnz + EXAMPLE * problem.n
 
 
 @kernel
-def _conjugate_gradients(  # type: ignore[no-untyped-def]
-    most, examples, h, lam_n, fit_intercept, inverse, forcing, enough,
-    delta, residual, direction, product, energies
-):  # fmt: skip
+def next_forcing(forcing, gap, before):  # type: ignore[no-untyped-def]
+    """The relative residual for the next step: it falls with the gap, but not too fast."""
+    fall = gap / before if 0.0 < before < np.inf else 1.0
+    return max(min(forcing, max(fall, forcing**2)), 1e-12)
+
+
+def _evaluate(p: Problem, v: Vectors) -> float:
+    """Gradient and diagonal of the Hessian where the slopes are known; ‖∇P(w)‖²/(2λ)."""
+    square = _gradient(p.examples.rows, p.lam * p.n, p.fit_intercept, v)
+    return float(square) / (2 * p.lam * p.n**2)
+
+
+@kernel
+def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def]
+    """Gradient and diagonal of the Hessian in one pass; the square of the features' gradient."""
+    d = v.w.size
+    for i in range(d):
+        v.gradient[i], v.diagonal[i] = lam_n * v.w[i], lam_n
+    slope, curvature = 0.0, 0.0
+    for j in range(v.z.size):
+        if v.first[j] != 0.0 or v.second[j] != 0.0:
+            row_add_model(examples, j, v.first[j], v.second[j], v.gradient, v.diagonal)
+            slope += v.first[j]
+            curvature += v.second[j]
+    v.gradient[d] = slope if fit_intercept else 0.0
+    v.diagonal[d] = curvature if fit_intercept and curvature > 0.0 else 1.0
+    square = 0.0
+    for i in range(d):
+        square += v.gradient[i] * v.gradient[i]
+    return square
+
+
+@kernel
+def _begin(v):  # type: ignore[no-untyped-def]
+    """Before the first step of conjugate gradients; the energy ⟨residual, direction⟩."""
+    energy = 0.0
+    for i in range(v.delta.size):
+        v.delta[i], v.residual[i] = 0.0, -v.gradient[i]
+        v.direction[i] = v.residual[i] / v.diagonal[i]
+        energy += v.residual[i] * v.direction[i]
+    v.change[:] = 0.0
+    return energy
+
+
+@kernel
+def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, energies, v):  # type: ignore[no-untyped-def]
     """Some steps of preconditioned conjugate gradients; their number, and 1 if they are done.
 
     A product reads every example once: ⟨x_j, v⟩, then its share of the result. Examples on which
     the loss is flat are left out.
     """
-    d = product.size - 1
+    d = v.w.size
     for step in range(most):
-        shift = direction[d] if fit_intercept else 0.0
         curvature, corner = 0.0, 0.0
         for i in range(d):
-            product[i] = lam_n * direction[i]
-            curvature += product[i] * direction[i]
-        for j in range(h.size):
-            if h[j] != 0.0:
-                moved = row_dot(examples, j, direction) + shift
-                weighted = h[j] * moved
-                curvature += weighted * moved
-                corner += weighted
-                row_add(examples, j, weighted, product)
-        product[d] = corner if fit_intercept else 0.0
+            v.product[i] = lam_n * v.direction[i]
+            curvature += v.product[i] * v.direction[i]
+        shift = v.direction[d] if fit_intercept else 0.0
+        curvature += rows_bend(examples, v.second, v.direction, shift, v.moved, v.product)
+        if fit_intercept:
+            for j in range(v.z.size):
+                if v.second[j] != 0.0:
+                    corner += v.second[j] * v.moved[j]
+        v.product[d] = corner
         if not curvature > 0.0:
             return step + 1, 1
         length, energy, square = energies[1] / curvature, 0.0, 0.0
         for i in range(d + 1):
-            delta[i] += length * direction[i]
-            residual[i] -= length * product[i]
-            energy += inverse[i] * residual[i] * residual[i]
-            square += residual[i] * residual[i]
+            v.delta[i] += length * v.direction[i]
+            v.residual[i] -= length * v.product[i]
+            energy += v.residual[i] * v.residual[i] / v.diagonal[i]
+            square += v.residual[i] * v.residual[i]
+        for j in range(v.z.size):
+            if v.second[j] != 0.0:
+                v.change[j] += length * v.moved[j]
         if energy <= forcing * forcing * energies[0] or square <= enough:
             return step + 1, 1
         ratio, energies[1] = energy / energies[1], energy
         for i in range(d + 1):
-            direction[i] = inverse[i] * residual[i] + ratio * direction[i]
+            v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
     return most, 0
+
+
+@kernel
+def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ignore[no-untyped-def]
+    """Move along delta. If that was a full step, its linearised dual point may prove it small.
+
+    Return that gap and True, or infinity and False. With the residual r of the linear system,
+    w(α) = w + δ + r/(λn).
+    """
+    n, d = v.z.size, v.w.size
+    slope, along, square = v.gradient[d] * v.delta[d], 0.0, 0.0
+    for i in range(d):
+        slope += v.gradient[i] * v.delta[i]
+        along += lam_n * v.w[i] * v.delta[i]
+        square += lam_n * v.delta[i] * v.delta[i]
+    for j in range(n):
+        if v.second[j] == 0.0:
+            v.change[j] = row_dot(examples, j, v.delta) + v.delta[d]
+    first, second = np.empty(n), np.empty(n)
+    s = line_search(loss, v.z, v.change, y, c, slope, along, square, first, second)
+    for i in range(d):
+        v.w[i] += s * v.delta[i]
+    b[0] += s * v.delta[d]
+    for j in range(n):
+        v.z[j] += s * v.change[j]
+    gap, left = np.inf, 0.0
+    for i in range(d):
+        left += v.residual[i] * v.residual[i]
+    if s == 1.0 and left <= enough and not fit_intercept:
+        consistent = linearised_dual(loss, y, c, v.first, v.second, v.change, v.alpha)
+        if consistent:
+            gap = near_gaps(loss, v.z, v.alpha, y, c, first, second) / n + left / (2 * lam_n * n)
+    v.first[:] = first
+    v.second[:] = second
+    target = enough / (2 * lam_n * n)
+    return gap, gap <= target
+
+
+@kernel
+def _steps(  # type: ignore[no-untyped-def]
+    budget, most, forcing, gap, quadratic,
+    examples, loss, y, c, lam_n, fit_intercept, enough, b, v
+):  # fmt: skip
+    """Newton steps of a small problem, as ``advance`` makes them, until so many products are made.
+
+    Return the number of steps and products, and what has become of ``most``, ``forcing``, ``gap``
+    and ``linear``.
+    """
+    n, steps, products, energies = v.z.size, 0, 0, np.empty(2)
+    target = enough / (2 * lam_n * n)
+    while True:
+        energies[:] = _begin(v)
+        made, reached = _conjugate_gradients(
+            most, examples, lam_n, fit_intercept, 0.0 if quadratic else forcing, ENOUGH * enough,
+            energies, v,
+        )  # fmt: skip
+        steps, products, before = steps + 1, products + made, gap
+        gap, linear = _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v)
+        if not linear:
+            gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
+        most = min(MORE_STEPS * most, MOST_STEPS)
+        if reached:
+            forcing = next_forcing(forcing, gap, before)
+        if gap <= target or products >= budget or not gap < np.inf:
+            return steps, products, most, forcing, gap, linear

@@ -11,13 +11,16 @@ import math
 
 import numpy as np
 
-from ..complexity import importance_complexity
 from ..problem import Problem
 from .newton import hessian_work, is_small, starts_on_samples
+from .newton_cg import makes_all_steps
 
 VISIT_SPARSE = 3.0  # a nonzero in coordinate descent, its row met in random order
 VISIT_DENSE = 0.8
-PRODUCT_SPARSE, PRODUCT_DENSE = 2.4, 0.5  # a nonzero in a product with X and its transpose
+PRODUCT_SPARSE = 2.4  # a nonzero in a product with X and its transpose
+PRODUCT_DENSE, PRODUCT_DENSE_FAR = 0.22, 0.42  # an entry in one, from a cache or from memory
+FAR = 2_000_000  # more entries than this are not in a near cache
+PRODUCT_EXAMPLE = 3.0  # an example in one
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
 VISITS_OF_MODEL = 2.2  # three passes on the primal take as long as so many on the dual
@@ -26,10 +29,11 @@ SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.05  # a multiply-add in BLAS
 SCALED = 0.8  # an entry of dense rows that are weighted for a Hessian
 COPY = 10.0  # a nonzero in a transposed copy
-ENTRY = 8.0  # an entry of a matrix that is made, scaled and copied before it is factored
-STEP = 100_000.0  # the fixed price of a Newton step
+ENTRY = 6.0  # an entry of a matrix that is made, scaled and copied before it is factored
+STEP = 70_000.0  # the fixed price of a Newton step
+COMPILED_STEP = 5_000.0  # where all steps are one call
 GRAM = 200_000.0  # and of a Gram matrix
-PRODUCT = 4_000.0  # the fixed price of two products with the data
+PRODUCT = 2_000.0  # the fixed price of two products with the data
 
 # Newton steps to be expected, fewer on all the data where the first ones are made on samples.
 NEWTON_STEPS = 6
@@ -46,8 +50,8 @@ MOST_EPOCHS_SPARSE, MOST_EPOCHS_DENSE, FEW_EPOCHS_DENSE = 6.0, 15.0, 4.0
 ORTHOGONAL = 0.3
 
 # Products with the data that truncated Newton needs with n ≥ d where the features are not too
-# alike, in one step or in several.
-FEW_PRODUCTS_ONCE, FEW_PRODUCTS = 10, 24
+# alike, and where they hardly overlap: in one step, or in several.
+FEW_PRODUCTS, FEWEST_PRODUCTS = (10, 24), (5, 14)
 
 # Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
 # mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
@@ -67,12 +71,12 @@ def dual_bound(problem: Problem) -> float:
     """T_D in passes over the data."""
     if not problem.is_smooth:
         return math.inf
+    side = problem.examples
+    curvature = side.curvature(side.squared_norms + side.constant)
     if not problem.matrix.is_sparse:
         # All rows are read in full: no need to count what is in them.
-        side = problem.examples
-        curvature = side.curvature(side.squared_norms + side.constant)
         return float(curvature.mean()) / side.lam_n
-    return importance_complexity(problem.examples).total / max(problem.matrix.nnz, 1)
+    return float(side.counts @ curvature) / (side.lam_n * max(problem.matrix.nnz, 1))  # eq. (15)
 
 
 def expected_epochs(problem: Problem, tol: float) -> float:
@@ -144,22 +148,20 @@ def rescue_prices(problem: Problem, curvature: float, most: float = math.inf) ->
     """What can take over from coordinate descent, where φ'' is ``curvature`` on average."""
     squares = float(problem.examples.squared_norms.sum())
     products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
-    truncated = products * product_price(problem) + newton_steps(problem) * STEP
+    truncated = products * product_price(problem) + cg_steps_price(problem)
     return {**direct_prices(problem, most), "newton_cg": truncated}
 
 
-def few_products_price(problem: Problem) -> float:
+def few_products_price(problem: Problem, products: tuple[int, int] = FEW_PRODUCTS) -> float:
     """Truncated Newton with n ≥ d where the features are not too alike."""
-    steps = newton_steps(problem)
-    products = FEW_PRODUCTS_ONCE if steps == 1 else FEW_PRODUCTS
-    return products * product_price(problem) + steps * STEP
+    return products[newton_steps(problem) > 1] * product_price(problem) + cg_steps_price(problem)
 
 
 def cg_price(problem: Problem, epochs: float) -> float:
     """Truncated Newton, where descent on its side needs so many epochs."""
     steps = newton_steps(problem)
     products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
-    return products * product_price(problem) + steps * STEP
+    return products * product_price(problem) + cg_steps_price(problem)
 
 
 def corner_price(problem: Problem) -> float:
@@ -186,12 +188,19 @@ def _gram_steps(problem: Problem) -> float:
 
 
 def product_price(problem: Problem) -> float:
-    """A product with X and one with its transpose."""
+    """A product with X and one with its transpose, from one reading."""
     if problem.matrix.is_sparse:
         visits = PRODUCT_SPARSE * problem.matrix.nnz
     else:
-        visits = PRODUCT_DENSE * problem.n * problem.d
-    return visits + 0.2 * _examples(problem) + PRODUCT
+        entries = problem.n * problem.d
+        visits = entries * (PRODUCT_DENSE if entries <= FAR else PRODUCT_DENSE_FAR)
+    return visits + PRODUCT_EXAMPLE * problem.n + PRODUCT
+
+
+def cg_steps_price(problem: Problem) -> float:
+    """What the steps of truncated Newton cost beside their products."""
+    step = COMPILED_STEP if makes_all_steps(problem) else STEP
+    return newton_steps(problem) * (product_price(problem) + 0.6 * _examples(problem) + step)
 
 
 def _examples(problem: Problem) -> float:
