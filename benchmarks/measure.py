@@ -105,6 +105,10 @@ def measure(
     with _quiet():
         proof = _certified(task)
         fits, skipped = _prepare(task, solvers)
+        # A collection between two runs would walk through all objects of all libraries, and leave
+        # cold caches to whoever is next.
+        gc.collect()
+        gc.freeze()
         # A run this low needs no tighter knob. The gap is taken off because P* may be lower.
         span = task.problem.primal_at_zero - proof.primal
         enough = proof.primal - proof.gap + 0.5 * min(targets) * span

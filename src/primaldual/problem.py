@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ._cached import cached_property
 from ._compile import kernel
 from ._types import FloatArray, IntArray
 from .losses import (
@@ -349,7 +349,8 @@ class Problem:
             # In place: with many features a vector more is felt.
             apart = w - w_of_alpha if w is w_of_alpha else np.subtract(w, w_of_alpha, w_of_alpha)
             gap = bracket + 0.5 * self.lam * float(apart @ apart)
-            gap += abs(b * float(alpha.sum())) / self.n
+            if b:
+                gap += abs(b * float(alpha.sum())) / self.n
         if not np.isfinite(primal):
             gap = np.inf
         dual = primal - gap if gap < np.inf else -np.inf
@@ -497,18 +498,12 @@ def _weights(sample_weight: Any, n: int) -> FloatArray | None:
     return np.asarray(weights * (n / weights.sum()))
 
 
-def _has_finite_ends(array: Any) -> bool:
-    """Whether the smallest and the largest number are finite: then all of them are."""
-    return math.isfinite(array.min()) and math.isfinite(array.max())
-
-
-def _labels(seen: Any) -> Any:
+def _labels(seen: Any, ends: tuple[Any, Any] | None) -> Any:
     """The different labels in increasing order; two numbers are found without sorting."""
-    if seen.dtype.kind in "fiu" and len(seen):
-        low, high = seen.min(), seen.max()
-        ends = np.count_nonzero(seen == low) + np.count_nonzero(seen == high)
-        if low != high and ends == len(seen):
-            return np.array([low, high])
+    if ends is not None and ends[0] != ends[1]:
+        at_ends = np.count_nonzero(seen == ends[0]) + np.count_nonzero(seen == ends[1])
+        if at_ends == len(seen):
+            return np.array(ends)
     return np.unique(seen)
 
 
@@ -517,7 +512,8 @@ def _targets(
 ) -> tuple[Any | None, FloatArray]:
     """Class labels (or None) and the targets as float64: −1/+1, or the numbers themselves."""
     array = _column(y, n, "y")
-    if array.dtype.kind == "f" and not _has_finite_ends(array):
+    ends = (array.min(), array.max()) if array.dtype.kind in "fiu" else None
+    if ends is not None and not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
         raise ValueError("y must be finite, got NaN or infinite values. Drop those examples.")
     if not getattr(loss, "classification", False):
         if array.dtype.kind not in "fiub":
@@ -526,9 +522,12 @@ def _targets(
                 "For class labels use a classification loss such as 'logistic'."
             )
         return None, array.astype(np.float64)
-    seen = array if weights is None else array[weights > 0]
+    if weights is None or (weights > 0).all():
+        seen = array
+    else:
+        seen, ends = array[weights > 0], None
     try:
-        classes = _labels(seen)
+        classes = _labels(seen, ends)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in seen.tolist()})
         raise ValueError(

@@ -9,7 +9,7 @@ when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from scipy import sparse
 
+from ._cached import cached_property
 from ._compile import kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_derivative
@@ -545,6 +546,9 @@ class Matrix:
         by_example = self._by == "example"
         arrays = (w, alpha, margins, sums) if by_example else (alpha, w, sums, margins)
         rows = self._major
+        if rows.values.size <= 1 << 26:
+            _both(rows, 0, len(arrays[2]), *arrays)
+            return margins, sums
         if isinstance(rows, SparseRows):
             ranges = _row_ranges(rows.indptr)
         else:
@@ -816,6 +820,34 @@ def _sparse_gram(rows, h, first, last, out):  # type: ignore[no-untyped-def]
                 line[np.uint64(rows.indices[m])] += x * rows.values[m]
 
 
+# Examples that are taken together when a Hessian of few dense features is summed: their entries of
+# two features stay in the nearest cache.
+HESSIAN_BLOCK = 1024
+
+
+@reordered_kernel
+def dense_hessian(features, first, second, H, g):  # type: ignore[no-untyped-def]
+    """The lower triangle of X Diag(second) Xᵀ and X first, for the features as dense rows."""
+    values, d = features.values, features.values.shape[0]
+    H[:d, :d], g[:d] = 0.0, 0.0
+    weighted = np.empty(HESSIAN_BLOCK)
+    for start in range(0, first.size, HESSIAN_BLOCK):
+        last = min(start + HESSIAN_BLOCK, first.size)
+        size = np.uint64(last - start)
+        slope, curvature = first[start:last], second[start:last]
+        for i in range(d):
+            row, total = values[i, start:last], 0.0
+            for j in range(size):
+                weighted[j] = curvature[j] * row[j]
+                total += slope[j] * row[j]
+            g[i] += total
+            for k in range(i + 1):
+                other, total = values[k, start:last], 0.0
+                for j in range(size):
+                    total += weighted[j] * other[j]
+                H[i, k] += total
+
+
 @kernel
 def _copy_rows(rows, chosen, indices, values):  # type: ignore[no-untyped-def]
     at = 0
@@ -994,14 +1026,21 @@ def _require_entries(shape: tuple[int, ...]) -> None:
         )
 
 
+# By the bytes of a number: its bits as an integer, all of them but the sign, and the exponent's.
+_BITS = {
+    8: (np.dtype(np.uint64), np.uint64((1 << 63) - 1), np.uint64(0x7FF << 52)),
+    4: (np.dtype(np.uint32), np.uint32((1 << 31) - 1), np.uint32(0xFF << 23)),
+}
+
+
 def _finite_nonzeros(values: Any) -> int:
     """How many of the values are not zero; -1 if one of them is NaN or infinite."""
-    flat, bits = values.reshape(-1), np.dtype(f"u{values.dtype.itemsize}")
-    sign, exponent = (1 << 63, 0x7FF << 52) if bits.itemsize == 8 else (1 << 31, 0xFF << 23)
+    flat, (bits, size, exponent) = values.reshape(-1), _BITS[values.dtype.itemsize]
+    if flat.size <= 1 << 26:
+        return int(_nonzero_bits(flat.view(bits), size, exponent))
     total = 0
     for first in range(0, flat.size, 1 << 26):  # in pieces, so that Ctrl-C is heard
-        part = flat[first : first + (1 << 26)].view(bits)
-        found = _nonzero_bits(part, bits.type(sign - 1), bits.type(exponent))
+        found = _nonzero_bits(flat[first : first + (1 << 26)].view(bits), size, exponent)
         if found < 0:
             return -1
         total += int(found)

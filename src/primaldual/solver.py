@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import checkpoints
+from ._cached import cached_property
 from ._compile import seconds_compiling
 from ._types import FloatArray
 from .checkpoints import Entry

@@ -7,6 +7,7 @@ import numpy as np
 from ..problem import Problem
 from .newton import is_small
 from .prices import (
+    FEW_EPOCHS_DENSE,
     FEWEST_PRODUCTS,
     corner_price,
     direct_prices,
@@ -14,6 +15,7 @@ from .prices import (
     epoch_price,
     expected_epochs,
     few_products_price,
+    gram_price,
     least_direct_price,
     transpose_price,
 )
@@ -56,6 +58,9 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         return tried, "so small that to choose would take longer than to try"
     if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
         return descent_choice(problem, tol)
+    few_epochs = FEW_EPOCHS_DENSE * epoch_price(problem, "dual_cd")
+    if problem.n < problem.d and not problem.matrix.is_sparse and gram_price(problem) <= few_epochs:
+        return "gram_newton", "few examples: a matrix of that size costs less than any epochs"
     descent = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
     direct, price = min(direct_prices(problem, descent).items(), key=lambda item: item[1])
     if problem.n >= problem.d:

@@ -139,7 +139,7 @@ class DualCD:
         """One epoch, or several of a small problem."""
         p = state.problem
         data = (
-            state.quiet, p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n,
+            state.quiet, p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n,
             state.norms, state.alpha, state.w, state.bias, state.shift,
         )  # fmt: skip
         enough = self.tol * p.primal_at_zero * p.n

@@ -21,7 +21,7 @@ from ..losses import (
     near_gap,
 )
 from ..problem import Problem
-from ..rows import row_add, row_dot
+from ..rows import dense_hessian, row_add, row_dot
 from ..samplings import Draws, Sampling
 
 # A first solve on a random sample of the examples costs little and lands near the optimum:
@@ -48,8 +48,10 @@ BLOCK = 512
 
 # Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0); with more
 # features than this, BLAS or conjugate gradients are faster.
-SMALL = 4_000_000
+SMALL = 16_000_000
 SMALL_FEATURES = 40
+# With so many examples its first steps are made on a sample too.
+SMALL_EXAMPLES = 10_000
 SMALL_STEPS = 30
 SMALL_ACCURACY = 1e-11
 
@@ -128,23 +130,23 @@ class Newton:
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One Newton step; the first time, after the steps on samples that pay."""
-        if is_small(state.problem):
-            steps = _small_steps(state, self.tol)
-            if steps:
-                return steps * _step_work(state.problem)
-        work = 0.0
+        work, small = 0.0, is_small(state.problem)
         for sample in state.samples:
             problem = state.problem.take(sample)
             part = State(problem, [], *starting_point(problem, state.w))
-            for _ in range(SAMPLE_STEPS):
+            enough = SAMPLE_ACCURACY * problem.d / problem.n
+            if small:
+                work += _small_steps(part, enough) * _step_work(problem)
+            for _ in range(0 if small else SAMPLE_STEPS):
                 work += _step(part)
-                if part.decrement <= SAMPLE_ACCURACY * part.problem.d / part.problem.n:
+                if part.decrement <= enough:
                     break
             state.w = part.w
         if state.samples:
             state.samples = []
             state.w, state.intercept, state.z = starting_point(state.problem, state.w)
-        return work + _step(state)
+        steps = _small_steps(state, self.tol) if small else 0
+        return work + (steps * _step_work(state.problem) if steps else _step(state))
 
     def gap_estimate(self, state: State) -> float:
         """The gap of the last step's pair, as computed along the way."""
@@ -170,7 +172,9 @@ def starts_on_samples(problem: Problem) -> bool:
 
     Not where the first step on all of them is the last.
     """
-    if getattr(problem.loss, "quadratic", False) or is_small(problem):
+    if getattr(problem.loss, "quadratic", False):
+        return False
+    if is_small(problem) and problem.n < SMALL_EXAMPLES:
         return False
     return _first_size(problem) * SAMPLE_GROWTH <= 2 * problem.n
 
@@ -212,7 +216,8 @@ def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
     if not sizes:
         return []
     order = rng.choice(problem.n, size=sizes[-1], replace=False, shuffle=True)
-    return [np.sort(order[:size]) for size in sizes]
+    # One is enough where steps cost little.
+    return [np.sort(order[:size]) for size in (sizes[-1:] if is_small(problem) else sizes)]
 
 
 def _first_size(problem: Problem) -> int:
@@ -280,8 +285,8 @@ def _small_steps(state: State, tol: float) -> int:
     w, b, z, alpha = state.w.copy(), np.array([state.intercept]), state.z.copy(), np.empty(p.n)
     enough = max(tol, SMALL_ACCURACY) * p.primal_at_zero * p.n
     steps, gap = _small_newton(
-        p.features.rows, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
-        w, b, z, alpha,
+        p.matrix.by_feature, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
+        bool(getattr(p.loss, "quadratic", False)), w, b, z, alpha,
     )  # fmt: skip
     if steps:
         state.w, state.intercept, state.z, state.alpha = w, float(b[0]), z, alpha
@@ -290,7 +295,9 @@ def _small_steps(state: State, tol: float) -> int:
 
 
 @kernel
-def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, alpha):  # type: ignore[no-untyped-def]
+def _small_newton(  # type: ignore[no-untyped-def]
+    features, loss, y, c, lam_n, fit_intercept, enough, quadratic, w, b, z, alpha
+):
     """Newton's method as in ``_step``, compiled as a whole: for small problems calls cost most.
 
     It stops when the gap is small enough or no longer falls, and gives up (0 steps) where the
@@ -300,11 +307,10 @@ def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, a
     size = d + 1 if fit_intercept else d
     H, g = np.empty((size, size)), np.empty(size)
     first, second, change = np.empty(n), np.empty(n), np.empty(n)
-    after_first, after_second = np.empty(n), np.empty(n)
     _slopes(loss, z, y, c, first, second)
-    before = np.inf
+    after_first, after_second, before = np.empty(n), np.empty(n), np.inf
     for step in range(1, SMALL_STEPS + 1):
-        _small_system(features, lam_n, fit_intercept, first, second, w, H, g, change)
+        _small_system(features, lam_n, fit_intercept, first, second, w, H, g)
         if not solve_in_place(H, g):
             return 0, np.inf
         change[:] = -g[d] if fit_intercept else 0.0  # g now holds −δ
@@ -313,6 +319,15 @@ def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, a
             row_add(features, i, -g[i], change)
             along -= lam_n * w[i] * g[i]
             square += lam_n * g[i] * g[i]
+        if quadratic:  # the model is the function: the first step is the last
+            for i in range(d):
+                w[i] -= g[i]
+            if fit_intercept:
+                b[0] -= g[d]
+            for j in range(n):
+                z[j] += change[j]
+                alpha[j] = -(first[j] + second[j] * change[j])
+            return step, 0.0
         at_zero = along
         for j in range(n):
             at_zero += first[j] * change[j]
@@ -336,23 +351,16 @@ def _small_newton(features, loss, y, c, lam_n, fit_intercept, enough, w, b, z, a
 
 
 @kernel
-def _small_system(features, lam_n, fit_intercept, first, second, w, H, g, weighted):  # type: ignore[no-untyped-def]
-    """The lower triangle of the Hessian, and the gradient; ``weighted`` is room to work in."""
+def _small_system(features, lam_n, fit_intercept, first, second, w, H, g):  # type: ignore[no-untyped-def]
+    """The lower triangle of the Hessian, and the gradient."""
     n, d = first.size, w.size
+    dense_hessian(features, first, second, H, g)
     for i in range(d):
-        weighted[:] = 0.0
-        row_add(features, i, 1.0, weighted)
-        for j in range(n):
-            weighted[j] *= second[j]
-        g[i] = row_dot(features, i, first) + lam_n * w[i]
-        for k in range(i + 1):
-            H[i, k] = row_dot(features, k, weighted)
+        g[i] += lam_n * w[i]
         H[i, i] += lam_n
-        if fit_intercept:
-            H[d, i] = 0.0
-            for j in range(n):
-                H[d, i] += weighted[j]
     if fit_intercept:
+        for i in range(d):
+            H[d, i] = row_dot(features, i, second)
         g[d], H[d, d] = 0.0, 0.0
         for j in range(n):
             g[d] += first[j]

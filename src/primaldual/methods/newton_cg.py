@@ -141,7 +141,7 @@ class NewtonCG:
         enough = unit * max(self.tol, LEAST_GAP) * p.primal_at_zero
         quadratic = bool(getattr(p.loss, "quadratic", False))
         data = (
-            p.examples.rows, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
+            p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
             state.intercept, v,
         )  # fmt: skip
         if makes_all_steps(p):
@@ -157,7 +157,7 @@ class NewtonCG:
             forcing = 0.0 if quadratic else state.forcing
             while not reached and products < state.most:
                 made, reached = _conjugate_gradients(
-                    min(some, state.most - products), p.examples.rows, p.lam * p.n,
+                    min(some, state.most - products), p.matrix.by_example, p.lam * p.n,
                     p.fit_intercept, forcing, ENOUGH * enough, energies, v,
                 )  # fmt: skip
                 products += made
@@ -208,7 +208,7 @@ def next_forcing(forcing, gap, before):  # type: ignore[no-untyped-def]
 
 def _evaluate(p: Problem, v: Vectors) -> float:
     """Gradient and diagonal of the Hessian where the slopes are known; ‖∇P(w)‖²/(2λ)."""
-    square = _gradient(p.examples.rows, p.lam * p.n, p.fit_intercept, v)
+    square = _gradient(p.matrix.by_example, p.lam * p.n, p.fit_intercept, v)
     return float(square) / (2 * p.lam * p.n**2)
 
 
