@@ -98,7 +98,7 @@ def test_newton_gets_a_start_on_the_dual_where_that_helps():
 
 
 def test_a_start_may_be_all_that_is_needed():
-    X = datasets.zipf_text(200, 3000, 20, seed=0)
+    X = datasets.zipf_text(200, 20_000, 20, seed=0)
     y = np.sign(X @ np.random.default_rng(1).standard_normal(200))
     run = solve(Problem(X, y, lam=1e-3), tol=1e-2, seed=0)
     assert run.converged and set(run.trace.methods) == {"dual_cd"}

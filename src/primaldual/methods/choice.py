@@ -6,6 +6,7 @@ import numpy as np
 
 from ..problem import Problem
 from .newton import is_small
+from .newton_cg import makes_all_steps
 from .prices import (
     FEW_EPOCHS_DENSE,
     FEWEST_PRODUCTS,
@@ -17,6 +18,7 @@ from .prices import (
     few_products_price,
     gram_price,
     least_direct_price,
+    newton_price,
     transpose_price,
 )
 
@@ -33,7 +35,9 @@ TRIAL_PRICE = 500_000.0
 # A trial that costs less than this part of any matrix is made whatever the bounds say, and so is
 # one of so few nanoseconds.
 NEARLY_FREE = 0.15
-TINY, FEW_PASSES = 150_000.0, 1.5
+TINY = 150_000.0
+# Of small problems with more features than this, Newton's method need not be priced.
+FEW_FEATURES = 200
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
@@ -52,10 +56,12 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         return corner_choice(problem)
     if is_small(problem):
         return "newton", "few features and few examples"
+    if problem.n >= problem.d and makes_all_steps(problem):
+        if problem.d <= FEW_FEATURES and newton_price(problem) <= few_products_price(problem):
+            return "newton", "few features: a matrix of that size costs less than a few products"
+        return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
     if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
-        dual = problem.n < problem.d or dual_bound(problem) <= FEW_PASSES
-        tried = "dual_cd" if dual else "newton_cg"
-        return tried, "so small that to choose would take longer than to try"
+        return "dual_cd", "so small that to choose would take longer than to try"
     if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
         return descent_choice(problem, tol)
     few_epochs = FEW_EPOCHS_DENSE * epoch_price(problem, "dual_cd")
