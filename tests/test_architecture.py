@@ -21,6 +21,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FIL
 LAYERS = [
     "container",
     "_types",
+    "_cached",
     "_compile",
     "losses",
     "own_loss",

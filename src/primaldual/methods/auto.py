@@ -37,6 +37,7 @@ from .prices import (
     newton_price,
     product_price,
     rescue_prices,
+    transpose_price,
 )
 from .primal_cd import INNER_EPOCHS, PrimalCD
 from .ssnal import SSNAL
@@ -45,10 +46,11 @@ from .ssnal import SSNAL
 DENSE_SHARE = 0.25
 DENSE_PLACES = 50_000_000
 
-# Where T_D is at most so many passes, an epoch or two on the dual come before Newton's method,
-# which then costs about this part of what it would from zero. With more than so many examples for
-# a feature, its own start on samples is better.
+# Where T_D is at most so many passes, or where they cost next to nothing compared with it, an epoch
+# or two on the dual come before Newton's method, which then costs about this part of what it would
+# from zero. With more than so many examples for a feature, its own start on samples is better.
 GOOD_START = 50.0
+CHEAP_START = 0.1
 MANY_EXAMPLES = 200
 REST_OF_NEWTON = 0.7
 # Rounds without progress after which a second-order method is given up for another one, and the
@@ -57,8 +59,8 @@ STUCK_ROUNDS = 6
 MOST_RESCUE = 30e9
 # A prediction from the observed contraction is often this many times too long.
 TRUST = 2.0
-# Rounds to be assumed for the primal before it is taken instead of the dual.
-ASSUMED_ROUNDS = 8
+# Rounds to be assumed for the primal before it is taken instead of the dual, more with n < d.
+ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
 # Truncated Newton is looked at after so many products, where it is the first choice.
 # On the squared loss, in its one long step, what is left then takes so many times longer than by
 # the fall seen so far.
@@ -86,6 +88,7 @@ class State:
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
     tried: set[str] = field(default_factory=set)
+    left_behind: dict[str, float] = field(default_factory=dict)  # nanoseconds they had to go
     log: list[str] = field(default_factory=list)  # which method, and why
 
 
@@ -156,7 +159,10 @@ class Auto:
             return False
         if not problem.matrix.is_sparse:
             return False
-        return problem.n <= MANY_EXAMPLES * problem.d and dual_bound(problem) <= GOOD_START
+        if problem.n > MANY_EXAMPLES * problem.d:
+            return False
+        cheap = epoch_price(problem, "dual_cd") <= CHEAP_START * newton_price(problem)
+        return cheap or dual_bound(problem) <= GOOD_START
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
@@ -217,10 +223,7 @@ class Auto:
         else:
             observed = cg_price(p, INNER_EPOCHS * left / TRUST)
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
-        if state.name == "dual_cd" and "primal_cd" not in state.tried and p.n >= p.d:
-            state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
-        elif state.name == "primal_cd" and "dual_cd" not in state.tried:
-            state.prices["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
+        self._price_other_side(state)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
         if ahead <= min(min(state.prices.values()), SMALLEST_SHARE * state.prices["newton_cg"]):
             return None
@@ -231,7 +234,26 @@ class Auto:
         rescue = min(state.prices.items(), key=lambda item: item[1])
         if ahead <= rescue[1]:
             return None
+        state.left_behind[state.name] = ahead
         return rescue[0], f"{state.name} would need about {left:.0f} more rounds"
+
+    def _price_other_side(self, state: State) -> None:
+        """What coordinate descent on the other side may cost, where it has not been tried.
+
+        With n < d the primal is worth a try only where the loss bends all the way: its curvature at
+        the optimum is then far below β. If that was wrong, the way back costs what was left.
+        """
+        p = state.problem
+        if state.name == "dual_cd" and "primal_cd" not in state.tried:
+            if p.n >= p.d:
+                state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
+            elif hasattr(p.loss, "quick_step"):
+                rounds = ROUNDS_IF_WIDE * epoch_price(p, "primal_cd")
+                state.prices["primal_cd"] = transpose_price(p) + rounds
+        elif state.name == "primal_cd" and "dual_cd" in state.left_behind:
+            state.prices["dual_cd"] = state.left_behind["dual_cd"]
+        elif state.name == "primal_cd" and "dual_cd" not in state.tried:
+            state.prices["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
 
     def _instead_of_cg(self, state: State) -> tuple[str, str] | None:
         """What is cheaper than to go on with truncated Newton, if that was the first choice."""

@@ -19,6 +19,7 @@ from .prices import (
     gram_price,
     least_direct_price,
     newton_price,
+    newton_steps,
     transpose_price,
 )
 
@@ -28,6 +29,8 @@ from .prices import (
 FEW_ROUNDS = 10
 # What may be good or bad is tried if it costs at best this part of the next best choice.
 HOPE = 0.7
+# The one step of dense data on the squared loss is cheap, and few products are seldom enough.
+HOPE_FOR_ONE_STEP = 0.05
 # Rounds before the observed contraction of a method is trusted. They have to be worth so many
 # nanoseconds, or looking costs as much as doing.
 TRIAL_EPOCHS, TRIAL_ROUNDS = 4, 2
@@ -35,14 +38,14 @@ TRIAL_PRICE = 500_000.0
 # A trial that costs less than this part of any matrix is made whatever the bounds say, and so is
 # one of so few nanoseconds.
 NEARLY_FREE = 0.15
-TINY = 150_000.0
+TINY = 250_000.0
 # Of small problems with more features than this, Newton's method need not be priced.
 FEW_FEATURES = 200
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
 LITTLE_OVERLAP = 0.5
-# Dense data is looked at in a sample of so many examples for a feature, at least so many.
+# The data is looked at in a sample of so many examples for a feature, at least so many.
 SAMPLE_PER_FEATURE, LEAST_SAMPLE = 4, 1000
 # Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
 # than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
@@ -57,8 +60,12 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     if is_small(problem):
         return "newton", "few features and few examples"
     if problem.n >= problem.d and makes_all_steps(problem):
-        if problem.d <= FEW_FEATURES and newton_price(problem) <= few_products_price(problem):
+        hope = few_products_price(problem)
+        if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
             return "newton", "few features: a matrix of that size costs less than a few products"
+        descent = epoch_price(problem, "dual_cd")
+        if hope > TINY and expected_epochs(problem, tol) * descent <= hope:
+            return descent_choice(problem, tol)
         return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
     if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
         return "dual_cd", "so small that to choose would take longer than to try"
@@ -77,9 +84,10 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
                 return "newton_cg", "n ≥ d, and the features hardly overlap"
         best = min(price, descent, hope)
         rounds = transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
-        if rounds <= HOPE * best and feature_overlap(problem) <= LITTLE_OVERLAP:
+        if rounds <= HOPE * best and feature_overlap(sampled(problem)) <= LITTLE_OVERLAP:
             return "primal_cd", "n ≥ d, and the features hardly overlap"
-        if hope < HOPE * min(price, descent):
+        one_step = newton_steps(problem) == 1 and not problem.matrix.is_sparse
+        if hope < (HOPE_FOR_ONE_STEP if one_step else HOPE) * min(price, descent):
             return "newton_cg", "n ≥ d: a few products with the data may be enough"
     if price <= descent:
         small = "few features" if direct == "newton" else "few examples"

@@ -16,11 +16,13 @@ from .newton import hessian_work, is_small, starts_on_samples
 from .newton_cg import makes_all_steps
 
 VISIT_SPARSE = 3.0  # a nonzero in coordinate descent, its row met in random order
-VISIT_DENSE = 0.8
+VISIT_DENSE, VISIT_DENSE_FAR = 0.45, 0.8  # an entry of dense rows, from a cache or from memory
 PRODUCT_SPARSE = 2.4  # a nonzero in a product with X and its transpose
 PRODUCT_DENSE, PRODUCT_DENSE_FAR = 0.22, 0.42  # an entry in one, from a cache or from memory
 FAR = 2_000_000  # more entries than this are not in a near cache
 PRODUCT_EXAMPLE = 3.0  # an example in one
+# A row that is met in random order and comes from memory: with more nonzeros than this they do.
+ROW_FAR, SPARSE_FAR = 100.0, 2_500_000
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
 VISITS_OF_MODEL = 2.2  # three passes on the primal take as long as so many on the dual
@@ -38,6 +40,7 @@ PRODUCT = 2_000.0  # the fixed price of two products with the data
 # Newton steps to be expected, fewer on all the data where the first ones are made on samples.
 NEWTON_STEPS = 6
 STEPS_AFTER_SAMPLES = 4
+GRAM_STEPS = 8
 
 # With n ≥ d dual coordinate descent takes about 1 + a (T_D/‖X‖₀ − b) log(1/tol) epochs on nearly
 # all data measured, within a factor 1.5, but hardly ever fewer than so many to six digits; fewer
@@ -45,8 +48,10 @@ STEPS_AFTER_SAMPLES = 4
 EPOCHS_PER_BOUND, FREE_BOUND, LEAST_EPOCHS = 0.45, 0.6, 5.5
 # With n < d, D is better conditioned than its bound knows, by any factor. So many epochs are worth
 # a try before a matrix is built: sparse examples hardly overlap. Dense ones do, unless n times
-# their mean squared cosine is less than this: then they are nearly orthogonal.
+# their mean squared cosine is less than this: then they are nearly orthogonal. Fewer where the loss
+# bends all the way, as the logistic one does.
 MOST_EPOCHS_SPARSE, MOST_EPOCHS_DENSE, FEW_EPOCHS_DENSE = 6.0, 15.0, 4.0
+BENT_EPOCHS_DENSE = 9.0
 ORTHOGONAL = 0.3
 
 # Products with the data that truncated Newton needs with n ≥ d where the features are not too
@@ -87,16 +92,22 @@ def expected_epochs(problem: Problem, tol: float) -> float:
         return max(epochs, LEAST_EPOCHS * digits / math.log(1e6))
     if problem.matrix.is_sparse:
         return min(epochs, MOST_EPOCHS_SPARSE)
+    if epochs <= FEW_EPOCHS_DENSE:
+        return epochs
     orthogonal = problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
-    return min(epochs, FEW_EPOCHS_DENSE if orthogonal else MOST_EPOCHS_DENSE)
+    most = BENT_EPOCHS_DENSE if hasattr(problem.loss, "quick_step") else MOST_EPOCHS_DENSE
+    return min(epochs, FEW_EPOCHS_DENSE if orthogonal else most)
 
 
 def epoch_price(problem: Problem, name: str) -> float:
     """One round of coordinate descent."""
     if problem.matrix.is_sparse:
         visits = VISIT_SPARSE * problem.matrix.nnz
+        if problem.matrix.nnz > SPARSE_FAR:
+            visits += ROW_FAR * (problem.n if name == "dual_cd" else problem.d)
     else:
-        visits = VISIT_DENSE * problem.n * problem.d
+        entries = problem.n * problem.d
+        visits = entries * (VISIT_DENSE if entries <= FAR else VISIT_DENSE_FAR)
     if name == "dual_cd":
         return visits + _examples(problem)
     return VISITS_OF_MODEL * visits + EXAMPLE_OF_MODEL * problem.n
@@ -184,7 +195,7 @@ def _gram_steps(problem: Problem) -> float:
     """The steps of Newton's method once its n × n matrix is there."""
     n = float(problem.n)
     step = FLOP * n**3 / 3 + ENTRY * n**2 + _examples(problem) + STEP
-    return (1 if newton_steps(problem) == 1 else NEWTON_STEPS) * step
+    return (1 if newton_steps(problem) == 1 else GRAM_STEPS) * step
 
 
 def product_price(problem: Problem) -> float:
