@@ -268,7 +268,8 @@ class Auto:
         ahead = product_price(p) * left
         if ahead <= TRIAL_PRICE:
             return None
-        others = direct_prices(p, ahead)
+        # They go on from here.
+        others = {name: REST_OF_NEWTON * price for name, price in direct_prices(p, ahead).items()}
         others["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
         name = min(others, key=lambda other: others[other])
         if ahead <= HOPE * others[name]:

@@ -57,10 +57,8 @@ class State:
     intercept: FloatArray  # its one entry
     most: int  # conjugate-gradient steps in the next Newton step
     forcing: float = 0.1  # the relative residual at which they stop
-    gap: float = (
-        np.inf
-    )  # of w and α if the last step has shown that to be small, else ‖∇P(w)‖²/(2λ)
-    linear: bool = False  # whether it is the former: then ∇P(w) is not known
+    gap: float = np.inf  # ‖∇P(w)‖²/(2λ), or that of w and α after a step that ends the search
+    linear: bool = False  # whether it is the latter: then ∇P(w) is not known
     stale: bool = False  # whether margins and gradient are to be made afresh
 
     @property
@@ -80,10 +78,13 @@ class NewtonCG:
             H = XᵀDiag(c ∘ φ''(z))X + λn I,   M = Diag(H)
             δ ≈ −H⁻¹ n ∇P(w)      by conjugate gradients preconditioned by M, to residual η_k
             w += s δ,   s = 1 or from a line search on P(w + s δ)
+            α_j = −c_j φ'_j(z_j) − h_j ⟨x_j, δ⟩     where the residual r is small enough
             η_{k+1} = min(η_k, max(η_k², fall of the gap)),   gap = ‖∇P(w)‖²/(2λ)
 
     The diagonal preconditioner makes it indifferent to the units of the features. A product reads
-    every example once, and leaves out those on which the loss is flat.
+    every example once, and leaves out those on which the loss is flat. After a full step
+    w(α) = w + δ + r/(λn): the gap is that of the quadratic model and ‖r‖²/(2λn²), which is smaller
+    than ‖∇P‖²/(2λ), and costs no gradient.
 
     Rate
     ----
