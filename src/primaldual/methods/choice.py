@@ -38,7 +38,7 @@ TRIAL_PRICE = 500_000.0
 # A trial that costs less than this part of any matrix is made whatever the bounds say, and so is
 # one of so few nanoseconds.
 NEARLY_FREE = 0.15
-TINY = 250_000.0
+TINY = 150_000.0
 # Of small problems with more features than this, Newton's method need not be priced.
 FEW_FEATURES = 200
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is

@@ -29,10 +29,15 @@ FEW_EPOCHS, FEW_VISITS, LATER_PART = 2, 50_000, 4
 # left out, except in one epoch out of so many.
 QUIET_VISITS = 2
 FULL_EVERY = 8
+# Nobody rests where more than this part of them would be visited all the same.
+MOST_AWAKE = 0.8
 
 # An epoch after which more than this part of the gap is left is slow: points are remembered, to
 # extrapolate from.
 SLOW_EPOCH = 0.25
+
+# The gap after an epoch whose contraction is strong, over what it would be by that alone.
+STRONG = 1.7
 
 # The intercept's centre is extrapolated if each of three moves is more than this part of the one
 # before and the parts agree this well.
@@ -57,7 +62,7 @@ class State:
     bias: FloatArray  # the intercept's centre and Σ_j α_j
     moves: FloatArray  # of that centre, the last three since it was extrapolated, or NaN
     gaps: FloatArray  # along the last call's epochs, each term before its step
-    whole: float  # the last of them if its epoch was over all examples, else 0
+    last: float  # the last of them, 0 after an extrapolation
     past: Past  # the points after the last epochs
     known: int  # how many there are; -1 while descent is fast
     gap: float  # what the gap should be now
@@ -153,8 +158,8 @@ class DualCD:
         if size > AT_ONCE:
             return self._epoch(state, data, seed, enough)
         gaps = np.empty(max(FEW_EPOCHS, FEW_VISITS // size, state.epochs // LATER_PART))
-        work, epochs, state.active, state.since, state.whole, state.known, state.gap = _epochs(
-            seed, gaps, state.whole, enough, state.order, state.active, state.since, state.moves,
+        work, epochs, state.active, state.since, state.last, state.known, state.gap = _epochs(
+            seed, gaps, state.last, enough, state.order, state.active, state.since, state.moves,
             state.past, state.known, *data,
         )  # fmt: skip
         state.gaps, state.gap = gaps[:epochs] / p.n, state.gap / p.n
@@ -173,15 +178,13 @@ class DualCD:
         gap = sum(_visit(part, *data) for part in parts)
         move_centre(state.moves, state.bias, state.shift)
         work = nnz if state.active == p.n else p.examples.counts[order].sum()
-        before = state.whole
-        state.since, state.whole, state.gap = _after(
+        before = state.last
+        state.since, state.last, state.gap = _after(
             gap, state.active == p.n, state.since, before, enough
         )
         if state.gap > enough:
-            state.known, state.whole = _look_back(
-                state.past, state.known, gap, before, state.whole, *data[1:]
-            )
-        state.active = _put_behind(order, state.quiet)
+            state.known, state.last = _look_back(state.past, state.known, gap, before, *data[1:])
+        state.active = _awake(order, state.quiet, p.n)
         state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
         state.epochs += 1
         return float(work)
@@ -223,37 +226,39 @@ def move_centre(moves, bias, shift):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _after(gap, full, since, whole, enough):  # type: ignore[no-untyped-def]
-    """What follows from the gap along an epoch: ``since``, ``whole`` and the gap to be expected."""
+def _after(gap, full, since, last, enough):  # type: ignore[no-untyped-def]
+    """What follows from the gap along an epoch: ``since``, ``last`` and the gap to be expected."""
+    # Each term is older than the step after it: by now the gap is about a contraction smaller, not
+    # quite where that is strong.
+    fall = min(gap / last, 1.0) if last > 0.0 else 1.0
+    expected = gap * fall * (STRONG - (STRONG - 1.0) * fall)
     if full:
-        # Each term is older than the step after it: by now the gap is a contraction smaller.
-        return since + 1, gap, gap * min(gap / whole, 1.0) if whole > 0.0 else gap
+        return since + 1, gap, expected
     # Those at rest have to agree before this can be the end.
-    return FULL_EVERY if gap <= enough else since + 1, 0.0, np.inf
+    return FULL_EVERY if expected <= enough else since + 1, gap, np.inf
 
 
 @kernel
 def _look_back(  # type: ignore[no-untyped-def]
-    past, known, gap, before, whole, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
+    past, known, gap, before, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
 ):  # fmt: skip
     """After an epoch: remember the point if descent is slow, extrapolate if enough are known.
 
-    Return how many are known, and ``whole``: 0 after an extrapolation, whose fall of the gap says
+    Return how many are known, and ``last``: 0 after an extrapolation, whose fall of the gap says
     nothing of the next epoch's.
     """
     if past.alphas.shape[0] == 0 or (known < 0 and not gap > SLOW_EPOCH * before > 0.0):
-        return known, whole
+        return known, gap
     known = remember(past, max(known, 0), alpha, w)
     if known < past.alphas.shape[0]:
-        return known, whole
-    if extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):
-        whole = 0.0
-    return remember(past, 0, alpha, w), whole
+        return known, gap
+    moved = extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift)
+    return remember(past, 0, alpha, w), 0.0 if moved else gap
 
 
 @kernel
 def _epochs(  # type: ignore[no-untyped-def]
-    seed, gaps, whole, enough, order, active, since, moves, past, known,
+    seed, gaps, last, enough, order, active, since, moves, past, known,
     quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
 ):  # fmt: skip
     """As many epochs as ``gaps`` has room for, fewer if they visit much or bring the gap down.
@@ -268,31 +273,31 @@ def _epochs(  # type: ignore[no-untyped-def]
         seed = shuffle(seed, part)
         gap = _visit(part, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
         move_centre(moves, bias, shift)
-        before = whole
-        since, whole, expected = _after(gap, active == order.size, since, before, enough)
+        before = last
+        since, last, expected = _after(gap, active == order.size, since, before, enough)
         if expected > enough:
-            known, whole = _look_back(
-                past, known, gap, before, whole, examples, loss, y, c, lam_n, norms, alpha, w, bias,
+            known, last = _look_back(
+                past, known, gap, before, examples, loss, y, c, lam_n, norms, alpha, w, bias,
                 shift,
             )  # fmt: skip
         visits += active
-        active = _put_behind(part, quiet)
+        active = _awake(part, quiet, order.size)
         gaps[k] = gap
         if expected <= enough or visits >= most:
             break
-    return visits, k + 1, active, since, whole, known, expected
+    return visits, k + 1, active, since, last, known, expected
 
 
 @kernel
-def _put_behind(order, quiet):  # type: ignore[no-untyped-def]
-    """Move the examples that rest behind the others; return how many the others are."""
+def _awake(order, quiet, n):  # type: ignore[no-untyped-def]
+    """Move the examples that rest behind the others; return how many are to be visited next."""
     active = 0
     for k in range(order.size):
         j = order[k]
         if quiet[j] < QUIET_VISITS:
             order[active], order[k] = j, order[active]
             active += 1
-    return active
+    return active if active <= MOST_AWAKE * n else n
 
 
 @kernel
