@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._compile import kernel
 from ..problem import Problem
+from ..rows import rows_bend
 from .newton import is_small
 from .newton_cg import makes_all_steps
 from .prices import (
@@ -41,6 +43,9 @@ NEARLY_FREE = 0.15
 TINY = 150_000.0
 # Of small problems with more features than this, Newton's method need not be priced.
 FEW_FEATURES = 200
+# On them, truncated Newton is never far from the best: what should replace it has to cost at most
+# this part of it.
+MUCH_LESS = 0.35
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
@@ -64,7 +69,7 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
             return "newton", "few features: a matrix of that size costs less than a few products"
         descent = epoch_price(problem, "dual_cd")
-        if hope > TINY and expected_epochs(problem, tol) * descent <= hope:
+        if hope > TINY and expected_epochs(problem, tol) * descent <= MUCH_LESS * hope:
             return descent_choice(problem, tol)
         return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
     if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
@@ -80,11 +85,10 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         hope = few_products_price(problem)
         if not problem.matrix.is_sparse:
             best = few_products_price(problem, FEWEST_PRODUCTS)
-            if best < min(price, descent) and feature_overlap(sampled(problem)) <= LITTLE_OVERLAP:
+            if best < min(price, descent) and overlaps_little(problem):
                 return "newton_cg", "n ≥ d, and the features hardly overlap"
         best = min(price, descent, hope)
-        rounds = transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
-        if rounds <= HOPE * best and feature_overlap(sampled(problem)) <= LITTLE_OVERLAP:
+        if rounds_price(problem) <= HOPE * best and overlaps_little(problem):
             return "primal_cd", "n ≥ d, and the features hardly overlap"
         one_step = newton_steps(problem) == 1 and not problem.matrix.is_sparse
         if hope < (HOPE_FOR_ONE_STEP if one_step else HOPE) * min(price, descent):
@@ -93,6 +97,16 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
     return descent_choice(problem, tol)
+
+
+def rounds_price(problem: Problem) -> float:
+    """Coordinate descent on the primal where the features hardly overlap."""
+    return transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
+
+
+def overlaps_little(problem: Problem) -> bool:
+    """Whether the features hardly overlap, by a sample of the examples."""
+    return feature_overlap(sampled(problem)) <= LITTLE_OVERLAP
 
 
 def sampled(problem: Problem) -> Problem:
@@ -110,10 +124,29 @@ def feature_overlap(problem: Problem) -> float:
     """
     scale = problem.matrix.squared_norms("feature")
     np.divide(1.0, np.sqrt(scale), out=scale, where=scale > 0)
-    used, largest = max(int(np.count_nonzero(scale)), 1), 0.0
-    for signs in (np.random.default_rng(0).integers(0, 2, problem.d) * 2.0 - 1.0, 1.0):
-        image = scale * problem.matrix.transposed_times(problem.matrix.times(scale * signs))
-        largest = max(largest, float(image @ image) / used - 1.0)
+    return float(_overlap(problem.matrix.by_example, scale, problem.n))
+
+
+@kernel
+def _overlap(examples, scale, n):  # type: ignore[no-untyped-def]
+    used, largest = 0, 0.0
+    signed, image = np.empty(scale.size), np.empty(scale.size)
+    ones, dots = np.ones(n), np.empty(n)
+    for random in (True, False):
+        state, used = np.uint64(88172645463325252), 0
+        for i in range(scale.size):
+            # Marsaglia's xorshift64: the highest bit is the sign.
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+            signed[i] = -scale[i] if random and state >> np.uint64(63) else scale[i]
+            used += scale[i] > 0.0
+        image[:] = 0.0
+        rows_bend(examples, ones, signed, 0.0, dots, image)
+        square = 0.0
+        for i in range(scale.size):
+            square += (scale[i] * image[i]) ** 2
+        largest = max(largest, square / max(used, 1) - 1.0)
     return largest
 
 
