@@ -152,7 +152,7 @@ def _drive(
     """Run one method until the run has a status, from where the entry was saved if it was."""
     saved = None if entry is None else entry.earlier()
     if saved is None:
-        with run:
+        with run.clock:
             # Draws and the method's own choices come from two generators.
             own = rng if sampling is None else rng.spawn(1)[0]
             state = method.start(run.problem, sampling, w=w, alpha=alpha, rng=own)
@@ -239,7 +239,7 @@ class _Drawn:
             count = max(1, round(self.pass_steps * run.passes_ahead()))
             self.draws = self.sampling.draw(self.rng, count)
         for chunk in _chunks(self.draws, self.side.counts, self.at):
-            with run:
+            with run.clock:
                 run.visited += method.advance(state, chunk)
             self.at += chunk.steps
             if run.out_of_time():
@@ -293,7 +293,7 @@ class _OwnOrder:
         while True:
             if self.pause is not None:
                 self.pause()
-            with run:
+            with run.clock:
                 work = self.method.advance(self.state, None)
             run.visited += work
             cheap = estimate is not None and work <= CHEAP_PASSES * run.problem.matrix.nnz
@@ -323,6 +323,20 @@ def _snapshot(run: _Run, ahead: _OwnOrder | _Drawn) -> dict[str, Any]:
     return {"state": ahead.state, **run.position(), **ahead.position()}
 
 
+class _Clock:
+    """Counts the seconds spent inside ``with clock``, less what goes into compiling kernels."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.entered = 0.0
+
+    def __enter__(self) -> None:
+        self.entered = time.perf_counter() - seconds_compiling()
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds += time.perf_counter() - seconds_compiling() - self.entered
+
+
 @dataclass
 class _Run:
     """One solve in progress: its limits, and what has been done and proved so far."""
@@ -333,8 +347,7 @@ class _Run:
     max_time: float | None
     callback: Callback | None
     visited: float = 0.0  # nonzeros
-    seconds: float = 0.0  # in methods, checks not counted
-    entered: float = 0.0  # when the method was last called
+    clock: _Clock = field(default_factory=_Clock)  # in methods, checks not counted
     status: Status | None = None
     began: float = field(default_factory=lambda: time.perf_counter() - seconds_compiling())
     trace: Trace = field(default_factory=Trace)
@@ -351,14 +364,14 @@ class _Run:
         """What to save of the run: what was done, and the best so far."""
         elapsed = time.perf_counter() - seconds_compiling() - self.began
         return {
-            "done": (self.visited, self.seconds, elapsed),
+            "done": (self.visited, self.clock.seconds, elapsed),
             "best": (self.best.upper, self.best.lower),
             "entries": self.trace.entries,
         }
 
     def go_on(self, saved: dict[str, Any]) -> None:
         """Go back to a saved position; the time that was spent before counts."""
-        self.visited, self.seconds, elapsed = saved["done"]
+        self.visited, self.clock.seconds, elapsed = saved["done"]
         self.began = time.perf_counter() - seconds_compiling() - elapsed
         self.best.upper, self.best.lower = saved["best"]
         self.trace.entries = saved["entries"]
@@ -366,13 +379,6 @@ class _Run:
     def passes_ahead(self) -> float:
         """How many passes to make before the next check."""
         return min(max(1.0, self.passes / CHECKS_PER_DOUBLING), self.max_passes - self.passes)
-
-    def __enter__(self) -> None:
-        """Begin to count the time that the method takes, less what goes into compiling kernels."""
-        self.entered = time.perf_counter() - seconds_compiling()
-
-    def __exit__(self, *error: object) -> None:
-        self.seconds += time.perf_counter() - seconds_compiling() - self.entered
 
     def out_of_time(self) -> bool:
         """Whether max_time is over."""
@@ -392,7 +398,12 @@ class _Run:
         """Certify an iterate, record it, tell the callback, and decide whether to stop."""
         seen = self.best.look(w, alpha)
         entry = Progress(
-            self.passes, self.seconds, seen.primal, self.best.dual, self.best.relative_gap, name
+            self.passes,
+            self.clock.seconds,
+            seen.primal,
+            self.best.dual,
+            self.best.relative_gap,
+            name,
         )
         self.trace.entries.append(entry)
         stop = self.callback is not None and self.callback(entry) is True

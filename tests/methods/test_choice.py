@@ -157,3 +157,13 @@ def test_a_seed_and_its_generator_give_the_same_bits():
     by_seed = solve(problem, "dual_cd", tol=1e-6, seed=5)
     by_generator = solve(problem, "dual_cd", tol=1e-6, seed=np.random.default_rng(5))
     assert (by_seed.w == by_generator.w).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
+def test_data_without_a_nonzero_is_solved(loss):
+    """Large enough for the methods that count their work in passes over the data."""
+    y = np.where(np.arange(20_000) % 3 == 0, 1.0, -1.0)
+    problem = Problem(sparse.csr_array((20_000, 30)), y, loss=loss, lam=0.1)
+    for method in ("auto", "dual_cd", "primal_cd", "newton", "newton_cg"):
+        run = solve(problem, method, seed=0)
+        assert run.converged and not run.w.any()

@@ -170,7 +170,7 @@ class Auto:
         # Several epochs of a small problem are one call.
         told = state.inner.gaps if state.name in DESCENT else [self.gap_estimate(state)]
         passes = 1 if state.name == "dual_cd" else 3
-        state.share = work / len(told) / passes / state.problem.matrix.nnz
+        state.share = work / len(told) / passes / max(state.problem.matrix.nnz, 1)
         state.gaps.extend(told)
         successor = self._successor(state)
         if successor is not None:

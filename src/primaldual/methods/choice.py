@@ -65,13 +65,7 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     if is_small(problem):
         return "newton", "few features and few examples"
     if problem.n >= problem.d and makes_all_steps(problem):
-        hope = few_products_price(problem)
-        if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
-            return "newton", "few features: a matrix of that size costs less than a few products"
-        descent = epoch_price(problem, "dual_cd")
-        if hope > TINY and expected_epochs(problem, tol) * descent <= MUCH_LESS * hope:
-            return descent_choice(problem, tol)
-        return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
+        return small_choice(problem, tol)
     if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
         return "dual_cd", "so small that to choose would take longer than to try"
     if problem.n < problem.d and trial_price(problem) <= NEARLY_FREE * least_direct_price(problem):
@@ -97,6 +91,17 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         small = "few features" if direct == "newton" else "few examples"
         return direct, f"{small}: a matrix of that size costs less than a few epochs"
     return descent_choice(problem, tol)
+
+
+def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
+    """The same where n ≥ d and truncated Newton makes all its steps in one call."""
+    hope = few_products_price(problem)
+    if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
+        return "newton", "few features: a matrix of that size costs less than a few products"
+    epoch = epoch_price(problem, "dual_cd")
+    if hope > TINY and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
+        return descent_choice(problem, tol)
+    return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
 
 
 def rounds_price(problem: Problem) -> float:

@@ -154,7 +154,7 @@ class NewtonCG:
             _begin(v)
             energies = np.full(2, float(v.residual @ v.direction))  # at the start, and now
             # A call makes as many as take a moment, so that Ctrl-C is heard between two.
-            some = max(1, CHUNK // p.matrix.nnz)
+            some = max(1, CHUNK // max(p.matrix.nnz, 1))
             forcing = 0.0 if quadratic else state.forcing
             while not reached and products < state.most:
                 made, reached = _conjugate_gradients(

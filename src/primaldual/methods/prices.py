@@ -34,7 +34,7 @@ COPY = 10.0  # a nonzero in a transposed copy
 ENTRY = 6.0  # an entry of a matrix that is made, scaled and copied before it is factored
 STEP = 70_000.0  # the fixed price of a Newton step
 COMPILED_STEP = 5_000.0  # where all steps are one call
-GRAM = 200_000.0  # and of a Gram matrix
+GRAM = 200_000.0  # the fixed price of a Gram matrix
 PRODUCT = 2_000.0  # the fixed price of two products with the data
 
 # Newton steps to be expected, fewer on all the data where the first ones are made on samples.
