@@ -34,8 +34,9 @@ BLAS_ENTRIES = 4_000_000
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
 
-# Examples whose angles are looked at.
+# Examples whose angles are looked at, and in how many features, for an example of all.
 SAMPLE = 8
+SAMPLE_FEATURES = 16
 
 # Of a row that will be visited soon, so many entries are asked for; the processor sees the rest
 # coming by itself.
@@ -585,7 +586,9 @@ class Matrix:
     def squared_cosine(self) -> float:
         """The mean squared cosine of the angle between two examples of dense data, by a sample."""
         values = self._major.values if self._by == "example" else self._major.values.T
-        some = values[:: -(-len(values) // SAMPLE)].astype(np.float64, copy=False)
+        # Random entries would add one over their number: little, compared with 1/n.
+        enough = SAMPLE_FEATURES * len(values)
+        some = values[:: -(-len(values) // SAMPLE), :enough].astype(np.float64, copy=False)
         gram = some @ some.T
         squares = gram.diagonal().copy()
         if len(some) < 2 or not 1e-150 < squares.min() <= squares.max() < 1e150:

@@ -57,6 +57,8 @@ REST_OF_NEWTON = 0.7
 # most nanoseconds that one may be predicted to take.
 STUCK_ROUNDS = 6
 MOST_RESCUE = 30e9
+# Alternatives are priced once a method has taken so many nanoseconds.
+LOOK_PRICE = 1e6
 # A prediction from the observed contraction is often this many times too long.
 TRUST = 2.0
 # Rounds to be assumed for the primal before it is taken instead of the dual, more with n < d.
@@ -205,7 +207,7 @@ class Auto:
             return self._fallback(state)
         if len(state.gaps) < state.next_watch:
             return None
-        if not state.planned and len(state.gaps) * epoch_price(p, state.name) < TRIAL_PRICE:
+        if not state.planned and len(state.gaps) * epoch_price(p, state.name) < LOOK_PRICE:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
         left = epochs_left(state.gaps, self.tol * p.primal_at_zero)

@@ -98,6 +98,8 @@ def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
     hope = few_products_price(problem)
     if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
         return "newton", "few features: a matrix of that size costs less than a few products"
+    if rounds_price(problem) <= HOPE * hope and overlaps_little(problem):
+        return "primal_cd", "n ≥ d, and the features hardly overlap"
     epoch = epoch_price(problem, "dual_cd")
     if hope > TINY and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
         return descent_choice(problem, tol)

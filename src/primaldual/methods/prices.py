@@ -134,15 +134,20 @@ def newton_price(problem: Problem) -> float:
 
 
 def gram_price(problem: Problem, most: float = math.inf) -> float:
-    """Newton's method with an n × n matrix; infinite if the steps alone cost more than ``most``."""
+    """Newton's method with an n × n matrix; infinite if it surely costs more than ``most``."""
     n, d, steps = float(problem.n), float(problem.d), _gram_steps(problem)
     if steps > most:
         return math.inf
     steps += 2 * ENTRY * n * n + GRAM
     if not problem.matrix.is_sparse:
         return n * n * d / 2 * FLOP + steps
-    counts = problem.features.counts.astype(np.float64)  # a pass over the data
-    return float(counts @ counts) / 2 * SCATTERED + 10 * problem.matrix.nnz + steps
+    steps += 10 * problem.matrix.nnz
+    # No less, by Cauchy and Schwarz; to know it exactly takes a pass over the data.
+    least = float(problem.matrix.nnz) ** 2 / d
+    if steps + SCATTERED * least / 2 > most:
+        return math.inf
+    counts = problem.features.counts.astype(np.float64)
+    return float(counts @ counts) / 2 * SCATTERED + steps
 
 
 def least_direct_price(problem: Problem) -> float:
