@@ -22,6 +22,7 @@ from .prices import (
     least_direct_price,
     newton_price,
     newton_steps,
+    product_price,
     transpose_price,
 )
 
@@ -43,15 +44,17 @@ NEARLY_FREE = 0.15
 TINY = 150_000.0
 # Of small problems with more features than this, Newton's method need not be priced.
 FEW_FEATURES = 200
-# On them, truncated Newton is never far from the best: what should replace it has to cost at most
-# this part of it.
-MUCH_LESS = 0.35
+# On them truncated Newton is not far from the best unless the features overlap; what should replace
+# it then has to cost at most this part of it.
+MUCH_LESS = 0.75
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
 LITTLE_OVERLAP = 0.5
-# The data is looked at in a sample of so many examples for a feature, at least so many.
+# The data is looked at in a sample of so many examples for a feature, at least so many, and only if
+# that costs at most this part of what is to be decided.
 SAMPLE_PER_FEATURE, LEAST_SAMPLE = 4, 1000
+LOOK = 0.15
 # Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
 # than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
 CORNER_EPOCHS = {True: 30, False: 200}
@@ -79,10 +82,10 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         hope = few_products_price(problem)
         if not problem.matrix.is_sparse:
             best = few_products_price(problem, FEWEST_PRODUCTS)
-            if best < min(price, descent) and overlaps_little(problem):
+            if best < min(price, descent) and overlaps_little(problem, best):
                 return "newton_cg", "n ≥ d, and the features hardly overlap"
         best = min(price, descent, hope)
-        if rounds_price(problem) <= HOPE * best and overlaps_little(problem):
+        if rounds_price(problem) <= HOPE * best and overlaps_little(problem, best):
             return "primal_cd", "n ≥ d, and the features hardly overlap"
         one_step = newton_steps(problem) == 1 and not problem.matrix.is_sparse
         if hope < (HOPE_FOR_ONE_STEP if one_step else HOPE) * min(price, descent):
@@ -98,10 +101,10 @@ def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
     hope = few_products_price(problem)
     if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
         return "newton", "few features: a matrix of that size costs less than a few products"
-    if rounds_price(problem) <= HOPE * hope and overlaps_little(problem):
-        return "primal_cd", "n ≥ d, and the features hardly overlap"
+    # Features that were filled at random would overlap so much.
+    crowded = (problem.matrix.nnz / problem.n) ** 2 / problem.d > LITTLE_OVERLAP
     epoch = epoch_price(problem, "dual_cd")
-    if hope > TINY and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
+    if crowded and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
         return descent_choice(problem, tol)
     return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
 
@@ -111,9 +114,14 @@ def rounds_price(problem: Problem) -> float:
     return transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
 
 
-def overlaps_little(problem: Problem) -> bool:
-    """Whether the features hardly overlap, by a sample of the examples."""
-    return feature_overlap(sampled(problem)) <= LITTLE_OVERLAP
+def overlaps_little(problem: Problem, best: float) -> bool:
+    """Whether the features hardly overlap, by a sample of the examples.
+
+    No, if to look would cost a good part of ``best``, what the best choice so far should cost.
+    """
+    some = min(SAMPLE_PER_FEATURE * max(problem.d, LEAST_SAMPLE // SAMPLE_PER_FEATURE), problem.n)
+    look = 2 * product_price(problem) * some / problem.n
+    return look <= LOOK * best and feature_overlap(sampled(problem)) <= LITTLE_OVERLAP
 
 
 def sampled(problem: Problem) -> Problem:
