@@ -48,9 +48,9 @@ class Practice:
 
 
 # How sure the choice of coordinate descent's side is, by the shape and by T_D in passes; counted
-# on 1197 problems (docs/choose.md).
+# on 969 problems (docs/choose.md).
 _MANY_PASSES = 8.0
-_CONFIDENCE = {"wide": 0.93, "few passes": 0.85, "near the line": 0.63, "many passes": 0.80}
+_CONFIDENCE = {"wide": 0.97, "few passes": 0.81, "near the line": 0.59, "many passes": 0.70}
 _CONFIDENCE["corners"] = 1.0  # there is no other side
 
 
