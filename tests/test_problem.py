@@ -368,3 +368,12 @@ def test_a_loss_of_the_users_own_gets_the_same_certificates():
 def test_repr_says_what_the_problem_is():
     text = repr(reference_problem("huber"))
     assert text == "Problem(6 examples, 4 features, dense, loss='huber', lam=0.1)"
+
+
+def test_vectors_that_are_not_aligned_are_certified_too():
+    problem = Problem(np.eye(3), [1.0, -1.0, 1.0], loss="squared", lam=0.5)
+    raw = np.zeros(8 * 3 + 1, dtype=np.uint8)
+    w = raw[1:].view(np.float64)
+    w[:] = [0.1, -0.2, 0.3]
+    assert not w.flags.aligned
+    assert problem.certify(w).gap == problem.certify(w.copy()).gap

@@ -435,9 +435,11 @@ def _frozen(array: Any) -> FloatArray:
 
 
 def _plain(values: Any) -> FloatArray:
-    """The values as a contiguous float64 array, copied only if they are not."""
-    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
-        return values
+    """The values as a contiguous, aligned float64 array, copied only if they are not."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        flags = values.flags
+        if flags.c_contiguous and flags.aligned:
+            return values
     return np.require(values, dtype=np.float64, requirements=["C", "A"])
 
 

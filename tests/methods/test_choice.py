@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from primaldual import Problem, datasets, solve
+from primaldual.methods.auto import Auto
 from primaldual.methods.choice import feature_overlap, first_choice
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.newton_cg import NewtonCG
@@ -167,3 +168,17 @@ def test_data_without_a_nonzero_is_solved(loss):
     for method in ("auto", "dual_cd", "primal_cd", "newton", "newton_cg"):
         run = solve(problem, method, seed=0)
         assert run.converged and not run.w.any()
+
+
+def test_a_slow_dual_may_try_the_primal_and_go_back():
+    """With n < d only where the loss bends all the way."""
+    X, y = tall(60, 400)
+    for loss, tries in (("logistic", True), ("squared_hinge", False)):
+        auto = Auto(1e-6)
+        state = auto.start(Problem(X, y, loss=loss, lam=1e-3), rng=np.random.default_rng(0))
+        assert state.name == "dual_cd"
+        auto._price_other_side(state)
+        assert ("primal_cd" in state.prices) == tries
+    state.name, state.left_behind, state.prices = "primal_cd", {"dual_cd": 7.0}, {}
+    auto._price_other_side(state)
+    assert state.prices == {"dual_cd": 7.0}
