@@ -88,7 +88,8 @@ class DualCD:
     margin for the logistic loss). No theorem here covers the order; the bound of importance
     sampling is stated as a guide. A free intercept is treated as in ``Quartz``. A loss with
     corners has exact steps too, but no rate: K is then infinite. The last line costs a few vectors
-    and no look at the data (``extrapolation``); on unscaled text it saves half the epochs.
+    and no look at the data (``extrapolation``); on unscaled text it saves a quarter to two
+    thirds of the epochs.
 
     Rate
     ----
