@@ -29,6 +29,9 @@ CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
 
 # Runs shorter than this are made twice when the knobs are tried, and the better time is kept.
 SHORT = 0.1
+# A run shorter than this is timed right after an untimed one of its own: what thirty other solvers
+# leave in the caches costs it more than its work, and who fits models this small fits many of them.
+BRIEF = 0.01
 # Runs are repeated until they have taken this long together, at most MOST_REPEATS times.
 ENOUGH = 0.05
 MOST_REPEATS = 25
@@ -233,7 +236,10 @@ def _repeat(
         if not open_runs:
             return
         for run in open_runs:
-            run.repeated.append(_timed(fits[run.solver], run.knob, clock)[0])
+            fit = fits[run.solver]
+            if run.tried < BRIEF:
+                fit(run.knob)
+            run.repeated.append(_timed(fit, run.knob, clock)[0])
 
 
 def _that_matter(outcome: Outcome, targets: list[float]) -> list[Run]:

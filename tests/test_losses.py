@@ -33,9 +33,9 @@ from primaldual.losses import (
     loss_conjugate,
     loss_dual_step,
     loss_nearest_dual,
+    loss_quick_gap,
     loss_quick_step,
     loss_slopes,
-    near_gap,
     second_derivatives,
     sum_conjugates,
     sum_fenchel_gaps,
@@ -208,14 +208,14 @@ def test_quick_step_is_the_dual_step_within_a_few_percent(name, kappa):
 
 
 @every_loss
-def test_near_gap_is_the_gap_within_a_tenth(name):
+def test_quick_gap_is_the_gap_within_a_tenth_or_a_quarter_farther_away(name):
     loss = CASES[name]
     for z, y, away in itertools.product((-6.0, -0.4, 0.3, 2.0), (-1.0, 1.0), (-1.0, 0.1, 1e-3)):
         first, second = loss_slopes(loss, z, y)
         a = loss_nearest_dual(loss, -first + away * max(second, 0.01), y)
         exact = loss.value(z, y) + loss_conjugate(loss, a, y) + a * z
-        close = near_gap(loss, z, a, y, first, second)
-        assert close == pytest.approx(exact, rel=0.12, abs=1e-9)
+        close = loss_quick_gap(loss, z, a, y, first, second)
+        assert close == pytest.approx(exact, rel=0.12 if away > 0 else 0.25, abs=1e-9)
 
 
 @every_loss

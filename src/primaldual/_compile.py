@@ -11,12 +11,13 @@ import hashlib
 import os
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import event
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 # Files whose functions are compiled into the kernels of other files.
 _SHARED = (
@@ -126,3 +127,12 @@ def seconds_compiling() -> float:
 
 # For small functions that are called from kernels and from plain Python alike.
 inlined = register_jitable(error_model="numpy")
+
+# To give a function a body for kernels that depends on its arguments' types. Not strict: strict
+# overloads compare annotations, and the argument names of a user's methods.
+for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
+# The same for functions of rows: they are put where they are called. A call would hand over each
+# array of a row's storage as seven numbers, which takes as long as to read ten nonzeros.
+for_rows = partial(
+    overload, jit_options={"error_model": "numpy", "forceinline": True}, strict=False
+)

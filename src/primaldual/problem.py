@@ -80,6 +80,12 @@ class Coordinates:
         return self.matrix.counts(self.by)
 
     @cached_property
+    def pairs(self) -> float:
+        """Σ_i ‖row_i‖₀ (‖row_i‖₀ + 1)/2: the products of two entries of one row."""
+        counts = self.counts.astype(np.float64)
+        return float(counts @ (counts + 1)) / 2
+
+    @cached_property
     def squared_norms(self) -> FloatArray:
         """‖row_i‖², weighted by the examples' weights on the primal side."""
         return self.matrix.squared_norms(self.by, self.column_weights)

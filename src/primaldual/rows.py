@@ -20,7 +20,7 @@ from numba.extending import intrinsic, overload
 from scipy import sparse
 
 from ._cached import cached_property
-from ._compile import kernel, reordered_kernel
+from ._compile import for_rows, kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_derivative
 
@@ -56,17 +56,18 @@ class SparseRows(NamedTuple):
 
     def dot(self, i: int, vector: FloatArray) -> float:
         """⟨row_i, vector⟩, as four sums: one would wait for each addition before the next."""
-        first, last = np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])
-        whole = first + (last - first) // np.uint64(4) * np.uint64(4)
+        k, last = np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])
         one, two, three, four = 0.0, 0.0, 0.0, 0.0
-        for k in range(first, whole, np.uint64(4)):
+        while k + np.uint64(4) <= last:
             j, m, q = k + np.uint64(1), k + np.uint64(2), k + np.uint64(3)
             one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
             two += np.float64(self.values[j]) * vector[np.uint64(self.indices[j])]
             three += np.float64(self.values[m]) * vector[np.uint64(self.indices[m])]
             four += np.float64(self.values[q]) * vector[np.uint64(self.indices[q])]
-        for k in range(whole, last):
+            k += np.uint64(4)
+        while k < last:
             one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
+            k += np.uint64(1)
         return (one + two) + (three + four)
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
@@ -324,17 +325,19 @@ def model_add(self: Rows, i: int, scale: float, model: FloatArray) -> None:
     self.model_add(i, scale, model)
 
 
-# Not strict: strict overloads compare annotations as well as names.
-_for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
 # Dense dot products may be summed in any order, which lets the compiler use vector registers.
 _reordered = partial(
     overload,
-    jit_options={"error_model": "numpy", "fastmath": {"reassoc", "contract"}},
+    jit_options={
+        "error_model": "numpy",
+        "forceinline": True,
+        "fastmath": {"reassoc", "contract"},
+    },
     strict=False,
 )
 
 
-@_for_kernels(row_dot)
+@for_rows(row_dot)
 def _row_dot(self: Any, i: Any, vector: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple) and self.instance_class is SparseRows:
         return self.instance_class.dot
@@ -352,25 +355,25 @@ def _model_slope(self: Any, i: Any, model: Any) -> Any:
         return self.instance_class.model_slope
 
 
-@_for_kernels(model_add)
+@for_rows(model_add)
 def _model_add(self: Any, i: Any, scale: Any, model: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.model_add
 
 
-@_for_kernels(row_add)
+@for_rows(row_add)
 def _row_add(self: Any, i: Any, scale: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.add
 
 
-@_for_kernels(row_add_model)
+@for_rows(row_add_model)
 def _row_add_model(self: Any, i: Any, first: Any, second: Any, slope: Any, curvature: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.add_model
 
 
-@_for_kernels(rows_both)
+@for_rows(rows_both)
 def _rows_both(
     self: Any, first: Any, last: Any, vector: Any, scales: Any, dots: Any, out: Any
 ) -> Any:
@@ -378,25 +381,25 @@ def _rows_both(
         return self.instance_class.both
 
 
-@_for_kernels(rows_bend)
+@for_rows(rows_bend)
 def _rows_bend(self: Any, h: Any, vector: Any, shift: Any, dots: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.bend
 
 
-@_for_kernels(add_four)
+@for_rows(add_four)
 def _add_four(self: Any, i: Any, a: Any, b: Any, c: Any, e: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.add_four
 
 
-@_for_kernels(row_fetch)
+@for_rows(row_fetch)
 def _row_fetch(self: Any, i: Any, later: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.fetch
 
 
-@_for_kernels(fetch_targets)
+@for_rows(fetch_targets)
 def _fetch_targets(self: Any, i: Any, vector: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.fetch_targets
@@ -419,7 +422,7 @@ def _prefetched(typing: Any, array: Any, i: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-@_for_kernels(prefetch)
+@for_rows(prefetch)
 def _prefetch(array: Any, i: Any) -> Any:
     def ask(array, i):  # type: ignore[no-untyped-def]
         _prefetched(array, i)
@@ -427,7 +430,7 @@ def _prefetch(array: Any, i: Any) -> Any:
     return ask
 
 
-@_for_kernels(row_slope)
+@for_rows(row_slope)
 def _row_slope(self: Any, i: Any, loss: Any, z: Any, y: Any, c: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.slope

@@ -7,14 +7,12 @@ zero. And ``combine``, to put together vectors that are kept as scale · r + shi
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
-from .._compile import kernel
+from .._compile import for_rows, kernel
 from .._types import FloatArray, IntArray
 from ..problem import Problem
 from ..rows import Rows, SparseRows
@@ -90,30 +88,27 @@ def _dense_value(rows: Any, i: Any, k: Any) -> Any:
     return np.float64(rows.values[i, k])
 
 
-_for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
-
-
 def _choose(rows: Any, when_sparse: Any, when_dense: Any) -> Any:
     """The function for the storage, told by the type of the rows when a kernel is compiled."""
     if isinstance(rows, types.BaseNamedTuple):
         return when_sparse if rows.instance_class is SparseRows else when_dense
 
 
-@_for_kernels(row_begin)
+@for_rows(row_begin)
 def _row_begin(rows: Any, i: Any) -> Any:
     return _choose(rows, _sparse_begin, _dense_begin)
 
 
-@_for_kernels(row_end)
+@for_rows(row_end)
 def _row_end(rows: Any, i: Any) -> Any:
     return _choose(rows, _sparse_end, _dense_end)
 
 
-@_for_kernels(row_column)
+@for_rows(row_column)
 def _row_column(rows: Any, i: Any, k: Any) -> Any:
     return _choose(rows, _sparse_column, _dense_column)
 
 
-@_for_kernels(row_value)
+@for_rows(row_value)
 def _row_value(rows: Any, i: Any, k: Any) -> Any:
     return _choose(rows, _sparse_value, _dense_value)

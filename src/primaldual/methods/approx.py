@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 from numpy.random import Generator
 
-from .._compile import kernel
+from .._compile import for_rows, kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..losses import loss_derivative, sum_values
@@ -380,8 +378,7 @@ def _dense_slope(self, i, loss, z, scale, other, y, c):  # type: ignore[no-untyp
     return total
 
 
-# Not strict: strict overloads compare annotations as well as names.
-@partial(overload, jit_options={"error_model": "numpy"}, strict=False)(row_slope_between)
+@for_rows(row_slope_between)
 def _row_slope_between(
     self: Any, i: Any, loss: Any, z: Any, scale: Any, other: Any, y: Any, c: Any
 ) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -68,8 +69,12 @@ ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
 # the fall seen so far.
 FIRST_PRODUCTS = 12
 SLOWS = 2.0
-# Rounds in which a gap that does not fall is taken for one of its jumps.
+# Rounds in which a gap that does not fall is taken for one of its jumps. Where examples rest, the
+# contraction is at least this part of that over all rounds.
 PATIENCE = 12
+REST_SHARE = 0.5
+# No gap is smaller, where its logarithm is taken.
+TINIEST = sys.float_info.min
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -170,7 +175,7 @@ class Auto:
         """One round of the current method, and a change of methods if it pays."""
         work = state.method.advance(state.inner, None)
         # Several epochs of a small problem are one call.
-        told = state.inner.gaps if state.name in DESCENT else [self.gap_estimate(state)]
+        told = state.inner.gaps.tolist() if state.name in DESCENT else [self.gap_estimate(state)]
         passes = 1 if state.name == "dual_cd" else 3
         state.share = work / len(told) / passes / max(state.problem.matrix.nnz, 1)
         state.gaps.extend(told)
@@ -210,7 +215,7 @@ class Auto:
         if not state.planned and len(state.gaps) * epoch_price(p, state.name) < LOOK_PRICE:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
-        left = epochs_left(state.gaps, self.tol * p.primal_at_zero)
+        left = epochs_left(state.gaps, self.tol * p.primal_at_zero, _some_rest(state))
         ahead = left * epoch_price(p, state.name) * state.share
         if state.planned:
             state.next_watch = len(state.gaps) + 1
@@ -260,7 +265,7 @@ class Auto:
     def _instead_of_cg(self, state: State) -> tuple[str, str] | None:
         """What is cheaper than to go on with truncated Newton, if that was the first choice."""
         p, (before, now) = state.problem, state.gaps[-2:]
-        target = max(self.tol * p.primal_at_zero, np.finfo(float).tiny)
+        target = max(self.tol * p.primal_at_zero, TINIEST)
         if now <= target:
             return None
         fall = math.log(before / now) if now < before < np.inf else 0.0
@@ -287,7 +292,8 @@ class Auto:
         if "ssnal" in state.tried or len(state.gaps) < state.next_watch:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
-        left = epochs_left(state.gaps, self.tol * state.problem.primal_at_zero)
+        target = self.tol * state.problem.primal_at_zero
+        left = epochs_left(state.gaps, target, _some_rest(state))
         ahead = left * epoch_price(state.problem, "dual_cd") * state.share / TRUST
         price = corner_price(state.problem)
         if ahead <= price or price > MOST_RESCUE:
@@ -337,25 +343,35 @@ def dense_pays(problem: Problem) -> bool:
     return full and places <= DENSE_PLACES
 
 
-def epochs_left(gaps: list[float], target: float) -> float:
+def _some_rest(state: State) -> bool:
+    """Whether the current method leaves some examples out."""
+    return state.name == "dual_cd" and bool(state.inner.active < state.problem.n)
+
+
+def epochs_left(gaps: list[float], target: float, some_rest: bool = False) -> float:
     """Rounds until the gap is at the target, by the contraction over the later half of them.
 
-    A gap seen along an epoch jumps up and down: a line through its logarithms evens that out.
+    A gap seen along an epoch jumps up and down: a line through its logarithms evens that out. Where
+    examples rest it jumps up when they are visited again; then all rounds have a say.
     """
-    target = max(target, np.finfo(float).tiny)
+    target = max(target, TINIEST)
     if gaps[-1] <= target:
         return 0.0
     fall = _fall(gaps[-max(TRIAL_EPOCHS, len(gaps) // 2) :])
-    if fall <= 0 and len(gaps) < PATIENCE:
+    if some_rest:
+        fall = max(fall, REST_SHARE * _fall(gaps))
+    elif fall <= 0 and len(gaps) < PATIENCE:
         fall = _fall(gaps)
     return math.log(gaps[-1] / target) / fall if fall > 0 else math.inf
 
 
 def _fall(gaps: list[float]) -> float:
     """By how much the logarithm of the gap falls in a round: the slope of a fitted line."""
-    rounds = np.arange(len(gaps)) - (len(gaps) - 1) / 2
-    logs = np.log(np.maximum(gaps, np.finfo(float).tiny))
-    return -float(rounds @ logs) / float(rounds @ rounds)
+    middle, moment, squares = (len(gaps) - 1) / 2, 0.0, 0.0
+    for k, gap in enumerate(gaps):
+        moment += (k - middle) * math.log(max(gap, TINIEST))
+        squares += (k - middle) ** 2
+    return -moment / squares
 
 
 def _hand_over(state: State, name: str, method: Method, why: str) -> None:

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
-from ..losses import loss_quick_step, loss_slopes, near_gap
+from ..losses import loss_quick_gap, loss_quick_step, loss_slopes
 from ..problem import Problem
 from ..rows import fetch_targets, prefetch, row_add, row_dot, row_fetch
 from ..samplings import Draws, Sampling
@@ -159,13 +159,19 @@ class DualCD:
         if size > AT_ONCE:
             return self._epoch(state, data, seed, enough)
         gaps = np.empty(max(FEW_EPOCHS, FEW_VISITS // size, state.epochs // LATER_PART))
-        work, epochs, state.active, state.since, state.last, state.known, state.gap = _epochs(
-            seed, gaps, state.last, enough, state.order, state.active, state.since, state.moves,
-            state.past, state.known, *data,
-        )  # fmt: skip
-        state.gaps, state.gap = gaps[:epochs] / p.n, state.gap / p.n
+        visits, epochs, most = 0, 0, AT_ONCE * p.n // size
+        going = True
+        while going:
+            made, seed, visits, state.active, state.since, state.last, state.known, gap = _epochs(
+                seed, visits, most, gaps[epochs:], state.last, enough, state.order, state.active,
+                state.since, state.moves, state.past, state.known, *data,
+            )  # fmt: skip
+            epochs += made
+            self._look_back(state, data)
+            going = epochs < gaps.size and visits < most and gap > enough
+        state.gaps, state.gap = gaps[:epochs] / p.n, gap / p.n
         state.epochs += epochs
-        return float(work * (p.matrix.nnz / p.n))
+        return float(visits * (p.matrix.nnz / p.n))
 
     def _epoch(self, state: State, data: Any, seed: int, enough: float) -> float:
         """One epoch over the examples that do not rest, or over all, in several calls."""
@@ -184,11 +190,21 @@ class DualCD:
             gap, state.active == p.n, state.since, before, enough
         )
         if state.gap > enough:
-            state.known, state.last = _look_back(state.past, state.known, gap, before, *data[1:])
+            state.known = _remember(state.past, state.known, gap, before, state.alpha, state.w)
+            self._look_back(state, data)
         state.active = _awake(order, state.quiet, p.n)
         state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
         state.epochs += 1
         return float(work)
+
+    def _look_back(self, state: State, data: Any) -> None:
+        """Extrapolate, if enough points are known."""
+        room = len(state.past.alphas)
+        if state.known < room or not room:
+            return
+        if extrapolate(state.past, *data[1:6], *data[7:]):
+            state.last = 0.0  # the gap's fall says nothing of the next epoch's
+        state.known = remember(state.past, 0, state.alpha, state.w)
 
     def gap_estimate(self, state: State) -> float:
         """The gap along the last epoch, less what one takes off it; infinite if some rested."""
@@ -240,33 +256,24 @@ def _after(gap, full, since, last, enough):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _look_back(  # type: ignore[no-untyped-def]
-    past, known, gap, before, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
-):  # fmt: skip
-    """After an epoch: remember the point if descent is slow, extrapolate if enough are known.
-
-    Return how many are known, and ``last``: 0 after an extrapolation, whose fall of the gap says
-    nothing of the next epoch's.
-    """
+def _remember(past, known, gap, before, alpha, w):  # type: ignore[no-untyped-def]
+    """After an epoch: remember the point if descent is slow; return how many are known."""
     if past.alphas.shape[0] == 0 or (known < 0 and not gap > SLOW_EPOCH * before > 0.0):
-        return known, gap
-    known = remember(past, max(known, 0), alpha, w)
-    if known < past.alphas.shape[0]:
-        return known, gap
-    moved = extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift)
-    return remember(past, 0, alpha, w), 0.0 if moved else gap
+        return known
+    return remember(past, max(known, 0), alpha, w)
 
 
 @kernel
 def _epochs(  # type: ignore[no-untyped-def]
-    seed, gaps, last, enough, order, active, since, moves, past, known,
+    seed, visits, most, gaps, last, enough, order, active, since, moves, past, known,
     quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
 ):  # fmt: skip
     """As many epochs as ``gaps`` has room for, fewer if they visit much or bring the gap down.
 
-    Return the number of visits and of epochs, how many examples do not rest, and ``_after``.
+    They also end where an extrapolation is due. Return the number of epochs, and what has become
+    of ``seed``, ``visits``, ``active``, ``since``, ``last``, ``known`` and the gap to be expected.
     """
-    visits, most, expected = 0, AT_ONCE // (examples.values.size // y.size + EXAMPLE), np.inf
+    expected = np.inf
     for k in range(gaps.size):
         if since >= FULL_EVERY:
             active, since = order.size, 0
@@ -277,16 +284,13 @@ def _epochs(  # type: ignore[no-untyped-def]
         before = last
         since, last, expected = _after(gap, active == order.size, since, before, enough)
         if expected > enough:
-            known, last = _look_back(
-                past, known, gap, before, examples, loss, y, c, lam_n, norms, alpha, w, bias,
-                shift,
-            )  # fmt: skip
+            known = _remember(past, known, gap, before, alpha, w)
         visits += active
         active = _awake(part, quiet, order.size)
         gaps[k] = gap
-        if expected <= enough or visits >= most:
+        if expected <= enough or visits >= most or known == past.alphas.shape[0] > 0:
             break
-    return visits, k + 1, active, since, last, known, expected
+    return k + 1, seed, visits, active, since, last, known, expected
 
 
 @kernel
@@ -322,7 +326,7 @@ def _visit(order, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shi
         z = row_dot(examples, j, w) + bias[0] + shift * bias[1]
         a = alpha[j] / c[j]
         first, second = loss_slopes(loss, z, y[j])
-        gap += c[j] * near_gap(loss, z, a, y[j], first, second)
+        gap += c[j] * loss_quick_gap(loss, z, a, y[j], first, second)
         kappa = c[j] * norms[j] / lam_n
         delta = c[j] * loss_quick_step(loss, a, z, y[j], kappa, first, second)
         if delta == 0.0 and second == 0.0:

@@ -59,8 +59,8 @@ def room_for_past(problem: Problem) -> Past:
 @kernel
 def remember(past, known, alpha, w):  # type: ignore[no-untyped-def]
     """Keep a point behind those that are known; return how many are known now."""
-    past.alphas[known] = alpha
-    past.ws[known] = w
+    _copy(alpha, past.alphas[known])
+    _copy(w, past.ws[known])
     return known + 1
 
 
@@ -73,67 +73,95 @@ def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # ty
     ⟨F'(α'), α' − α⟩ ≤ 0. The moves are left in ``past``. Return whether α has moved.
     """
     moves = past.alphas.shape[0] - 1
-    for k in range(moves):
-        for j in range(alpha.size):
-            past.alphas[k, j] = past.alphas[k + 1, j] - past.alphas[k, j]
-        for i in range(w.size):
-            past.ws[k, i] = past.ws[k + 1, i] - past.ws[k, i]
-    if not np.abs(past.alphas[moves - 1]).sum() > SMALLEST_MOVE * np.abs(alpha).sum():
+    who = np.empty(alpha.size, dtype=np.int64)
+    size = _to_moves(past, who, w.size)
+    who, deltas, new = who[:size], past.alphas[:moves, :size], past.alphas[moves, :size]
+    if not _size(deltas[moves - 1]) > SMALLEST_MOVE * _size(alpha):
         return False
     H, g = np.zeros((moves, moves)), np.zeros(moves)
-    _system(past, loss, y, c, lam_n, alpha, w, bias, shift, H, g)
-    if not (solve_in_place(H, g) and np.abs(g).max() <= LARGEST_SHARE):
+    _system(who, deltas, past.ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g)
+    if not (solve_in_place(H, g) and _size(g) <= LARGEST_SHARE):
         return False
-    # The last rows are free: there goes the new point.
-    new, new_w = past.alphas[moves], past.ws[moves]
+    new_w = past.ws[moves]  # the last rows are free: there goes the new point
     for _ in range(TRIES):
-        new_w[:] = w
-        new[:] = alpha
+        _copy(w, new_w)
+        for i in range(size):
+            new[i] = alpha[who[i]]
         for k in range(moves):
             _add(past.ws[k], -g[k], new_w)
-            _add(past.alphas[k], -g[k], new)
-        slope, total = 0.0, 0.0
-        for j in range(alpha.size):
-            aim = new[j]
+            _add(deltas[k], -g[k], new)
+        slope, total = 0.0, bias[1]
+        for i in range(size):
+            j, aim = who[i], new[i]
             if aim != alpha[j]:
-                new[j] = c[j] * loss_nearest_dual(loss, aim / c[j], y[j])
-                first = loss_conjugate_slopes(loss, new[j] / c[j], y[j])[0]
+                new[i] = c[j] * loss_nearest_dual(loss, aim / c[j], y[j])
+                first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
                 if not abs(first) < np.inf:
-                    new[j] = alpha[j] + INSIDE * (new[j] - alpha[j])
-                    first = loss_conjugate_slopes(loss, new[j] / c[j], y[j])[0]
-                slope += first * (new[j] - alpha[j])
-                if new[j] != aim:
-                    row_add(examples, j, (new[j] - aim) / lam_n, new_w)
-            total += new[j]
+                    new[i] = alpha[j] + INSIDE * (new[i] - alpha[j])
+                    first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
+                slope += first * (new[i] - alpha[j])
+                if new[i] != aim:
+                    row_add(examples, j, (new[i] - aim) / lam_n, new_w)
+                total += new[i] - alpha[j]
         slope += (bias[0] + shift * total) * (total - bias[1])
         for i in range(w.size):
             slope += lam_n * new_w[i] * (new_w[i] - w[i])
         if slope <= 0.0:
-            alpha[:] = new
-            w[:] = new_w
+            for i in range(size):
+                alpha[who[i]] = new[i]
+            _copy(new_w, w)
             bias[1] = total
             return True
-        g *= 0.5
+        for k in range(moves):
+            g[k] *= 0.5
     return False
 
 
 @kernel
-def _system(past, loss, y, c, lam_n, alpha, w, bias, shift, H, g):  # type: ignore[no-untyped-def]
+def _to_moves(past, who, d):  # type: ignore[no-untyped-def]
+    """Turn points into moves, those of α only for the examples that have moved: ``who``.
+
+    Where examples rest, most have not. Return the number of those that have.
+    """
+    moves, size = past.alphas.shape[0] - 1, 0
+    moved = np.zeros(who.size, dtype=np.bool_)
+    for k in range(moves):
+        before, after = past.alphas[k], past.alphas[k + 1]
+        for j in range(who.size):
+            moved[j] |= after[j] != before[j]
+    for j in range(who.size):
+        who[size] = j
+        size += moved[j]
+    for k in range(moves):
+        before, after = past.alphas[k], past.alphas[k + 1]
+        for i in range(size):  # in place: i ≤ who_i
+            before[i] = after[who[i]] - before[who[i]]
+    for k in range(moves):
+        for i in range(d):
+            past.ws[k, i] = past.ws[k + 1, i] - past.ws[k, i]
+    return size
+
+
+@kernel
+def _system(who, deltas, ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g):  # type: ignore[no-untyped-def]
     """Gradient and Hessian of F in the span of the moves; of the latter the lower triangle."""
     moves = g.size
-    first, second = np.zeros(alpha.size), np.zeros(alpha.size)
-    for j in range(alpha.size):
+    first, second = np.zeros(who.size), np.zeros(who.size)
+    for i in range(who.size):
+        j = who[i]
         if c[j] > 0.0:
             one, two = loss_conjugate_slopes(loss, alpha[j] / c[j], y[j])
             if abs(one) < np.inf and two < np.inf:
-                first[j], second[j] = one + bias[0] + shift * bias[1], two / c[j]
+                first[i], second[i] = one + bias[0] + shift * bias[1], two / c[j]
+    sums, bent = np.zeros(moves), np.empty(who.size)
     for k in range(moves):
-        sum_k = past.alphas[k].sum()
-        bent = second * past.alphas[k]
-        g[k] = lam_n * _dot(past.ws[k], w) + _dot(past.alphas[k], first)
+        for i in range(who.size):
+            bent[i] = second[i] * deltas[k, i]
+            sums[k] += deltas[k, i]
+        g[k] = lam_n * _dot(ws[k], w) + _dot(deltas[k], first)
         for m in range(k + 1):
-            H[k, m] = lam_n * _dot(past.ws[k], past.ws[m]) + _dot(bent, past.alphas[m])
-            H[k, m] += shift * sum_k * past.alphas[m].sum()
+            H[k, m] = lam_n * _dot(ws[k], ws[m]) + _dot(bent, deltas[m])
+            H[k, m] += shift * sums[k] * sums[m]
 
 
 @reordered_kernel
@@ -142,6 +170,20 @@ def _dot(one, two):  # type: ignore[no-untyped-def]
     for i in range(one.size):
         total += one[i] * two[i]
     return total
+
+
+@reordered_kernel
+def _size(one):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(one.size):
+        total += abs(one[i])
+    return total
+
+
+@kernel
+def _copy(row, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = row[i]
 
 
 @kernel

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 from numpy.random import Generator
 
-from .._compile import kernel
+from .._compile import for_rows, kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, complexity
 from ..problem import Problem
@@ -221,8 +219,7 @@ def _dense_copy(self, i, scale, indices, values, end):  # type: ignore[no-untype
     return end
 
 
-# Not strict: strict overloads compare annotations as well as names.
-@partial(overload, jit_options={"error_model": "numpy"}, strict=False)(row_copy)
+@for_rows(row_copy)
 def _row_copy(self: Any, i: Any, scale: Any, indices: Any, values: Any, end: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return _dense_copy if self.instance_class is DenseRows else _sparse_copy

@@ -17,8 +17,8 @@ from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
 from ..losses import (
     loss_nearest_dual,
+    loss_quick_gap,
     loss_slopes,
-    near_gap,
 )
 from ..problem import Problem
 from ..rows import dense_hessian, row_add, row_dot
@@ -182,8 +182,7 @@ def starts_on_samples(problem: Problem) -> bool:
 def hessian_work(problem: Problem) -> float:
     """The multiply-adds of XᵀDiag(h)X."""
     if problem.matrix.is_sparse:
-        counts = problem.examples.counts.astype(np.float64)
-        return float(counts @ (counts + 1)) / 2
+        return problem.examples.pairs
     return problem.n * problem.d * (problem.d + 1) / 2
 
 
@@ -422,7 +421,7 @@ def near_gaps(loss, z, alpha, y, c, first, second):  # type: ignore[no-untyped-d
     total = 0.0
     for j in range(z.size):
         if c[j] > 0.0:
-            total += c[j] * near_gap(
+            total += c[j] * loss_quick_gap(
                 loss, z[j], alpha[j] / c[j], y[j], first[j] / c[j], second[j] / c[j]
             )
     return total

@@ -314,8 +314,8 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
         consistent = linearised_dual(loss, y, c, v.first, v.second, v.change, v.alpha)
         if consistent:
             gap = near_gaps(loss, v.z, v.alpha, y, c, first, second) / n + left / (2 * lam_n * n)
-    v.first[:] = first
-    v.second[:] = second
+    for j in range(n):
+        v.first[j], v.second[j] = first[j], second[j]
     target = enough / (2 * lam_n * n)
     return gap, gap <= target
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 from numpy.random import Generator
 
-from .._compile import kernel
+from .._compile import for_rows, kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity, complexity
 from ..losses import loss_derivative, loss_second_derivative
@@ -230,8 +228,7 @@ def _dense_line(self, i, loss, z, y, c, t):  # type: ignore[no-untyped-def]
     return slope, curvature
 
 
-# Not strict: strict overloads compare annotations as well as names.
-@partial(overload, jit_options={"error_model": "numpy"}, strict=False)(row_line)
+@for_rows(row_line)
 def _row_line(self: Any, i: Any, loss: Any, z: Any, y: Any, c: Any, t: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return _dense_line if self.instance_class is DenseRows else _sparse_line
