@@ -1260,10 +1260,10 @@ def _compiled_quick_gap(self: Any, z: Any, a: Any, y: Any, first: Any, second: A
 
 @kernel
 def sum_values(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
-    """Σ_j c_j φ(z_j; y_j)."""
-    total, carry = 0.0, 0.0
-    for j in range(z.shape[0]):
-        total, carry = _add(total, carry, c[j] * loss_value(loss, z[j], y[j]))
+    """Σ_j c_j φ(z_j; y_j); one margin stands for all if there is only one."""
+    total, carry, last = 0.0, 0.0, z.size - 1
+    for j in range(y.size):
+        total, carry = _add(total, carry, c[j] * loss_value(loss, z[min(j, last)], y[j]))
     return _sum(total, carry)
 
 

@@ -215,7 +215,7 @@ class Problem:
             at_zero = float(self.loss.value(0.0, 1.0))
             if at_zero == self.loss.value(0.0, -1.0):
                 return at_zero  # whatever the labels: the weights have mean 1
-        return float(sum_values(self.loss, np.zeros(self.n), self.y, self.sample_weight)) / self.n
+        return float(sum_values(self.loss, np.zeros(1), self.y, self.sample_weight)) / self.n
 
     def take(self, examples: IntArray) -> Problem:
         """The problem on some of the examples, with the same λ; the weights' mean becomes 1."""

@@ -107,6 +107,12 @@ def test_epochs_left_by_a_steady_fall():
     assert epochs_left(gaps, 1.0) == 0.0
 
 
+def test_epochs_left_does_not_see_the_jump_when_examples_come_back_from_rest():
+    gaps = [3.0**-k for k in range(8)] + [3.0**-k for k in range(6, 9)]
+    assert epochs_left(gaps, 3.0**-20, wakes=[8]) == pytest.approx(12)
+    assert epochs_left(gaps, 3.0**-20) > 20
+
+
 def test_epochs_left_does_not_take_one_jump_for_the_end():
     assert np.isfinite(epochs_left([1.0, 0.3, 0.1, 0.03, 0.01, 0.03], 1e-6))
     assert epochs_left([1.0] * 30, 1e-6) == np.inf

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,12 +71,12 @@ ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
 # the fall seen so far.
 FIRST_PRODUCTS = 12
 SLOWS = 2.0
-# Rounds in which a gap that does not fall is taken for one of its jumps. Where examples rest, the
-# contraction is at least this part of that over all rounds.
+# Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
-REST_SHARE = 0.5
 # No gap is smaller, where its logarithm is taken.
 TINIEST = sys.float_info.min
+# The part of the data that an epoch visits is averaged over about so many.
+SHARE_EPOCHS = 4
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_SHARE = 0.2
 
@@ -89,9 +91,11 @@ class State:
     name: str
     inner: Any  # its state
     gaps: list[float] = field(default_factory=list)  # its estimates so far
+    wakes: list[int] = field(default_factory=list)  # of these, the first after some have rested
     prices: dict[str, float] = field(default_factory=dict)  # of the rescues, in nanoseconds
     planned: bool = False  # whether coordinate descent is but a start for Newton's method
-    share: float = 1.0  # the last round's work, in whole rounds
+    share: float = 1.0  # a round's work, in whole rounds: the last one's, or a mean on the dual
+    awake: float = 1.0  # the part of the examples that the last epoch visited
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
     tried: set[str] = field(default_factory=set)
@@ -176,14 +180,25 @@ class Auto:
         work = state.method.advance(state.inner, None)
         # Several epochs of a small problem are one call.
         told = state.inner.gaps.tolist() if state.name in DESCENT else [self.gap_estimate(state)]
-        passes = 1 if state.name == "dual_cd" else 3
-        state.share = work / len(told) / passes / max(state.problem.matrix.nnz, 1)
+        if state.name == "dual_cd":
+            self._watch_rest(state)
+        else:
+            passes = 3 * len(told) * max(state.problem.matrix.nnz, 1)
+            state.share = work / passes
         state.gaps.extend(told)
         successor = self._successor(state)
         if successor is not None:
             name, why = successor
             _hand_over(state, name, engine_method(name, self.tol), why)
         return work
+
+    def _watch_rest(self, state: State) -> None:
+        """Note how much of the data epochs on the dual visit, and where all of it is again."""
+        for k, part in enumerate(state.inner.parts.tolist(), start=len(state.gaps)):
+            if part == 1.0 and state.awake < 1.0:
+                state.wakes.append(k)
+            state.awake = part
+            state.share += (part - state.share) / SHARE_EPOCHS
 
     def gap_estimate(self, state: State) -> float:
         """The current method's estimate."""
@@ -215,7 +230,7 @@ class Auto:
         if not state.planned and len(state.gaps) * epoch_price(p, state.name) < LOOK_PRICE:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
-        left = epochs_left(state.gaps, self.tol * p.primal_at_zero, _some_rest(state))
+        left = epochs_left(state.gaps, self.tol * p.primal_at_zero, state.wakes)
         ahead = left * epoch_price(p, state.name) * state.share
         if state.planned:
             state.next_watch = len(state.gaps) + 1
@@ -293,7 +308,7 @@ class Auto:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
         target = self.tol * state.problem.primal_at_zero
-        left = epochs_left(state.gaps, target, _some_rest(state))
+        left = epochs_left(state.gaps, target, state.wakes)
         ahead = left * epoch_price(state.problem, "dual_cd") * state.share / TRUST
         price = corner_price(state.problem)
         if ahead <= price or price > MOST_RESCUE:
@@ -343,35 +358,32 @@ def dense_pays(problem: Problem) -> bool:
     return full and places <= DENSE_PLACES
 
 
-def _some_rest(state: State) -> bool:
-    """Whether the current method leaves some examples out."""
-    return state.name == "dual_cd" and bool(state.inner.active < state.problem.n)
-
-
-def epochs_left(gaps: list[float], target: float, some_rest: bool = False) -> float:
+def epochs_left(gaps: list[float], target: float, wakes: Sequence[int] = ()) -> float:
     """Rounds until the gap is at the target, by the contraction over the later half of them.
 
-    A gap seen along an epoch jumps up and down: a line through its logarithms evens that out. Where
-    examples rest it jumps up when they are visited again; then all rounds have a say.
+    A gap seen along an epoch jumps up and down: a line through its logarithms evens that out. In
+    the rounds ``wakes`` it jumps up because examples that have rested count again: a new line.
     """
     target = max(target, TINIEST)
     if gaps[-1] <= target:
         return 0.0
-    fall = _fall(gaps[-max(TRIAL_EPOCHS, len(gaps) // 2) :])
-    if some_rest:
-        fall = max(fall, REST_SHARE * _fall(gaps))
-    elif fall <= 0 and len(gaps) < PATIENCE:
-        fall = _fall(gaps)
+    fall = _fall(gaps, len(gaps) - max(TRIAL_EPOCHS, len(gaps) // 2), wakes)
+    if fall <= 0 and len(gaps) < PATIENCE:
+        fall = _fall(gaps, 0, wakes)
     return math.log(gaps[-1] / target) / fall if fall > 0 else math.inf
 
 
-def _fall(gaps: list[float]) -> float:
-    """By how much the logarithm of the gap falls in a round: the slope of a fitted line."""
-    middle, moment, squares = (len(gaps) - 1) / 2, 0.0, 0.0
-    for k, gap in enumerate(gaps):
-        moment += (k - middle) * math.log(max(gap, TINIEST))
-        squares += (k - middle) ** 2
-    return -moment / squares
+def _fall(gaps: list[float], first: int, wakes: Sequence[int]) -> float:
+    """By how much the logarithm of the gap falls in a round, by a fit of parallel lines."""
+    first = max(first, 0)
+    edges = [first, *(wake for wake in wakes if wake > first), len(gaps)]
+    moment, squares = 0.0, 0.0
+    for start, end in pairwise(edges):
+        middle = (start + end - 1) / 2
+        for k in range(start, end):
+            moment += (k - middle) * math.log(max(gaps[k], TINIEST))
+            squares += (k - middle) ** 2
+    return -moment / squares if squares else 0.0
 
 
 def _hand_over(state: State, name: str, method: Method, why: str) -> None:
@@ -381,6 +393,7 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.name = name
     state.tried.add(name)
-    state.gaps, state.prices, state.planned = [], {}, False
+    state.gaps, state.wakes, state.prices, state.planned = [], [], {}, False
+    state.share = state.awake = 1.0
     state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compile import kernel, reordered_kernel
-from .._types import FloatArray
+from .._types import FloatArray, IntArray
 from ..losses import loss_conjugate_slopes, loss_nearest_dual
 from ..problem import Problem
 from ..rows import row_add
@@ -22,6 +22,8 @@ from .newton import solve_in_place
 # part of the data's memory, and more than a few bytes.
 MOVES, FEWEST_MOVES = 5, 2
 MEMORY, FEW_BYTES = 0.4, 4e6
+# So many examples are looked at together.
+BLOCK = 1024
 # Of the way to an end of its domain at which a conjugate is infinitely steep, only this part.
 INSIDE = 0.9
 # Shorter steps that are tried, each half of the one before.
@@ -36,11 +38,12 @@ class Past(NamedTuple):
 
     alphas: FloatArray
     ws: FloatArray
+    who: IntArray  # room for the examples that have moved
 
 
 def no_past() -> Past:
     """Room for nothing: there is no extrapolation."""
-    return Past(np.empty((0, 0)), np.empty((0, 0)))
+    return Past(np.empty((0, 0)), np.empty((0, 0)), np.empty(0, dtype=np.int64))
 
 
 def room_for_past(problem: Problem) -> Past:
@@ -51,9 +54,9 @@ def room_for_past(problem: Problem) -> Past:
     bytes_of_data = problem.matrix.nnz * (problem.matrix.dtype.itemsize + 4.0)
     points = int(max(MEMORY * bytes_of_data, FEW_BYTES) // (8 * (n + d)))
     points = min(points, MOVES + 1)
-    return (
-        Past(np.empty((points, n)), np.empty((points, d))) if points > FEWEST_MOVES else no_past()
-    )
+    if points <= FEWEST_MOVES:
+        return no_past()
+    return Past(np.empty((points, n)), np.empty((points, d)), np.empty(n, dtype=np.int64))
 
 
 @kernel
@@ -73,9 +76,8 @@ def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # ty
     ⟨F'(α'), α' − α⟩ ≤ 0. The moves are left in ``past``. Return whether α has moved.
     """
     moves = past.alphas.shape[0] - 1
-    who = np.empty(alpha.size, dtype=np.int64)
-    size = _to_moves(past, who, w.size)
-    who, deltas, new = who[:size], past.alphas[:moves, :size], past.alphas[moves, :size]
+    size = _to_moves(past.alphas, past.ws, past.who)
+    who, deltas, new = past.who[:size], past.alphas[:moves, :size], past.alphas[moves, :size]
     if not _size(deltas[moves - 1]) > SMALLEST_MOVE * _size(alpha):
         return False
     H, g = np.zeros((moves, moves)), np.zeros(moves)
@@ -118,27 +120,27 @@ def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # ty
 
 
 @kernel
-def _to_moves(past, who, d):  # type: ignore[no-untyped-def]
+def _to_moves(alphas, ws, who):  # type: ignore[no-untyped-def]
     """Turn points into moves, those of α only for the examples that have moved: ``who``.
 
     Where examples rest, most have not. Return the number of those that have.
     """
-    moves, size = past.alphas.shape[0] - 1, 0
+    moves, size = alphas.shape[0] - 1, 0
     moved = np.zeros(who.size, dtype=np.bool_)
     for k in range(moves):
-        before, after = past.alphas[k], past.alphas[k + 1]
+        before, after = alphas[k], alphas[k + 1]
         for j in range(who.size):
             moved[j] |= after[j] != before[j]
     for j in range(who.size):
         who[size] = j
         size += moved[j]
     for k in range(moves):
-        before, after = past.alphas[k], past.alphas[k + 1]
+        before, after = alphas[k], alphas[k + 1]
         for i in range(size):  # in place: i ≤ who_i
             before[i] = after[who[i]] - before[who[i]]
-    for k in range(moves):
-        for i in range(d):
-            past.ws[k, i] = past.ws[k + 1, i] - past.ws[k, i]
+        before, after = ws[k], ws[k + 1]
+        for i in range(ws.shape[1]):
+            before[i] = after[i] - before[i]
     return size
 
 
@@ -146,21 +148,32 @@ def _to_moves(past, who, d):  # type: ignore[no-untyped-def]
 def _system(who, deltas, ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g):  # type: ignore[no-untyped-def]
     """Gradient and Hessian of F in the span of the moves; of the latter the lower triangle."""
     moves = g.size
-    first, second = np.zeros(who.size), np.zeros(who.size)
-    for i in range(who.size):
-        j = who[i]
-        if c[j] > 0.0:
-            one, two = loss_conjugate_slopes(loss, alpha[j] / c[j], y[j])
-            if abs(one) < np.inf and two < np.inf:
-                first[i], second[i] = one + bias[0] + shift * bias[1], two / c[j]
-    sums, bent = np.zeros(moves), np.empty(who.size)
     for k in range(moves):
-        for i in range(who.size):
-            bent[i] = second[i] * deltas[k, i]
-            sums[k] += deltas[k, i]
-        g[k] = lam_n * _dot(ws[k], w) + _dot(deltas[k], first)
+        g[k] = lam_n * _dot(ws[k], w)
         for m in range(k + 1):
-            H[k, m] = lam_n * _dot(ws[k], ws[m]) + _dot(bent, deltas[m])
+            H[k, m] = lam_n * _dot(ws[k], ws[m])
+    # Block by block: what is made of one stays in a cache.
+    sums, most = np.zeros(moves), min(who.size, BLOCK)
+    first, second, bent = np.empty(most), np.empty(most), np.empty(most)
+    for start in range(0, who.size, BLOCK):
+        size = min(BLOCK, who.size - start)
+        for i in range(size):
+            j, first[i], second[i] = who[start + i], 0.0, 0.0
+            if c[j] > 0.0:
+                one, two = loss_conjugate_slopes(loss, alpha[j] / c[j], y[j])
+                if abs(one) < np.inf and two < np.inf:
+                    first[i], second[i] = one + bias[0] + shift * bias[1], two / c[j]
+        for k in range(moves):
+            delta, total = deltas[k, start : start + size], 0.0
+            for i in range(size):
+                bent[i] = second[i] * delta[i]
+                total += delta[i]
+            sums[k] += total
+            g[k] += _dot(delta, first)
+            for m in range(k + 1):
+                H[k, m] += _dot(deltas[m, start : start + size], bent)
+    for k in range(moves):
+        for m in range(k + 1):
             H[k, m] += shift * sums[k] * sums[m]
 
 

@@ -193,16 +193,19 @@ def starting_point(
 
     Far out, losses have next to no curvature, and a Newton step from there can be worthless.
     """
-    at_zero = np.zeros(problem.n)
     if w is None and alpha is not None:
         w = problem.primal_point(alpha)
     if w is not None and w.any():
         z = problem.matrix.times(w)
         b = problem.best_intercept(z)
-        if problem.primal_value(w, z + b) <= problem.primal_at_zero:
-            return w.copy(), b, z + b
-    b = problem.best_intercept(at_zero)
-    return np.zeros(problem.d), b, at_zero + b
+        z += b
+        if problem.primal_value(w, z) <= problem.primal_at_zero:
+            return w.copy(), b, z
+    z = np.zeros(problem.n)
+    b = problem.best_intercept(z)
+    if b:
+        z += b
+    return np.zeros(problem.d), b, z
 
 
 def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
@@ -281,15 +284,17 @@ def _step_work(problem: Problem) -> float:
 def _small_steps(state: State, tol: float) -> int:
     """All steps of a small problem in one call; how many there were, none if it failed."""
     p = state.problem
-    w, b, z, alpha = state.w.copy(), np.array([state.intercept]), state.z.copy(), np.empty(p.n)
+    w, b, alpha = state.w.copy(), np.array([state.intercept]), np.empty(p.n)
     enough = max(tol, SMALL_ACCURACY) * p.primal_at_zero * p.n
     steps, gap = _small_newton(
         p.matrix.by_feature, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
-        bool(getattr(p.loss, "quadratic", False)), w, b, z, alpha,
+        bool(getattr(p.loss, "quadratic", False)), w, b, state.z, alpha,
     )  # fmt: skip
     if steps:
-        state.w, state.intercept, state.z, state.alpha = w, float(b[0]), z, alpha
+        state.w, state.intercept, state.alpha = w, float(b[0]), alpha
         state.gap, state.samples = gap / p.n, []
+    else:  # back to where it began
+        state.z = p.margins(state.w, state.intercept)
     return int(steps)
 
 
@@ -307,7 +312,8 @@ def _small_newton(  # type: ignore[no-untyped-def]
     H, g = np.empty((size, size)), np.empty(size)
     first, second, change = np.empty(n), np.empty(n), np.empty(n)
     _slopes(loss, z, y, c, first, second)
-    after_first, after_second, before = np.empty(n), np.empty(n), np.inf
+    later = 0 if quadratic else n  # new memory costs more than the work on it
+    after_first, after_second, before = np.empty(later), np.empty(later), np.inf
     for step in range(1, SMALL_STEPS + 1):
         _small_system(features, lam_n, fit_intercept, first, second, w, H, g)
         if not solve_in_place(H, g):
