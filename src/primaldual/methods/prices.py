@@ -15,19 +15,22 @@ from ..problem import Problem
 from .newton import hessian_work, is_small, starts_on_samples
 from .newton_cg import makes_all_steps
 
-VISIT_SPARSE = 3.0  # a nonzero in coordinate descent, its row met in random order
+# A nonzero in coordinate descent, its row met in random order, by whether what it looks up is in a
+# near cache: with more than so many numbers it is not.
+VISIT_SPARSE, VISIT_SPARSE_FAR = 1.6, 2.6
+VECTOR_FAR = 30_000
 VISIT_DENSE, VISIT_DENSE_FAR = 0.45, 0.8  # an entry of dense rows, from a cache or from memory
-PRODUCT_SPARSE = 2.4  # a nonzero in a product with X and its transpose
+PRODUCT_SPARSE, PRODUCT_SPARSE_FAR = 1.2, 2.2  # a nonzero in a product with X and its transpose
 PRODUCT_DENSE, PRODUCT_DENSE_FAR = 0.22, 0.42  # an entry in one, from a cache or from memory
 FAR = 2_000_000  # more entries than this are not in a near cache
-PRODUCT_EXAMPLE = 3.0  # an example in one
+PRODUCT_EXAMPLE, PRODUCT_EXAMPLE_SPARSE = 3.0, 6.0  # an example in one, by storage
 # A row that is met in random order and comes from memory: with more nonzeros than this they do.
 ROW_FAR, SPARSE_FAR = 100.0, 2_500_000
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
-VISITS_OF_MODEL = 2.2  # three passes on the primal take as long as so many on the dual
+VISITS_OF_MODEL = 3.5  # three passes on the primal take as long as so many on the dual
 EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
-SCATTERED = 1.2  # a multiply-add into a Hessian of sparse rows
+SCATTERED = 0.8  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.05  # a multiply-add in BLAS
 SCALED = 0.8  # an entry of dense rows that are weighted for a Hessian
 COPY = 10.0  # a nonzero in a transposed copy
@@ -102,9 +105,11 @@ def expected_epochs(problem: Problem, tol: float) -> float:
 def epoch_price(problem: Problem, name: str) -> float:
     """One round of coordinate descent."""
     if problem.matrix.is_sparse:
-        visits = VISIT_SPARSE * problem.matrix.nnz
+        rows, vector = (problem.n, problem.d) if name == "dual_cd" else (problem.d, 2 * problem.n)
+        visit = VISIT_SPARSE if vector <= VECTOR_FAR else VISIT_SPARSE_FAR
+        visits = visit * problem.matrix.nnz
         if problem.matrix.nnz > SPARSE_FAR:
-            visits += ROW_FAR * (problem.n if name == "dual_cd" else problem.d)
+            visits += ROW_FAR * rows
     else:
         entries = problem.n * problem.d
         visits = entries * (VISIT_DENSE if entries <= FAR else VISIT_DENSE_FAR)
@@ -208,10 +213,11 @@ def _gram_steps(problem: Problem) -> float:
 def product_price(problem: Problem) -> float:
     """A product with X and one with its transpose, from one reading."""
     if problem.matrix.is_sparse:
-        visits = PRODUCT_SPARSE * problem.matrix.nnz
-    else:
-        entries = problem.n * problem.d
-        visits = entries * (PRODUCT_DENSE if entries <= FAR else PRODUCT_DENSE_FAR)
+        near = problem.d <= VECTOR_FAR
+        visits = (PRODUCT_SPARSE if near else PRODUCT_SPARSE_FAR) * problem.matrix.nnz
+        return visits + PRODUCT_EXAMPLE_SPARSE * problem.n + PRODUCT
+    entries = problem.n * problem.d
+    visits = entries * (PRODUCT_DENSE if entries <= FAR else PRODUCT_DENSE_FAR)
     return visits + PRODUCT_EXAMPLE * problem.n + PRODUCT
 
 
