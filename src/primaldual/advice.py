@@ -14,8 +14,7 @@ from ._types import Side
 from .complexity import Complexity, complexity, structure_cost, unbounded
 from .methods import METHODS
 from .methods.base import coordinates, default_sampling
-from .methods.choice import descent_choice, first_choice
-from .methods.prices import dual_bound
+from .methods.choice import first_choice, likely_side
 from .own_loss import loss_name
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
@@ -47,10 +46,11 @@ class Practice:
         return f"{self.side} (confidence {self.confidence:.0%}): {'; '.join(self.evidence)}."
 
 
-# How sure the choice of coordinate descent's side is, by the shape and by T_D in passes; counted
-# on 969 problems (docs/choose.md).
-_MANY_PASSES = 8.0
-_CONFIDENCE = {"wide": 0.97, "few passes": 0.81, "near the line": 0.59, "many passes": 0.70}
+# How sure the choice of coordinate descent's side is, by the factor between the two costs that are
+# expected, or with n < d, where mostly only the dual is looked at; counted on CCC problems
+# (docs/choose.md).
+_CLOSE = 1.3
+_CONFIDENCE = {"wide": 0.99, "clear": 0.95, "close": 0.91}
 _CONFIDENCE["corners"] = 1.0  # there is no other side
 
 
@@ -173,17 +173,14 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
 
 def _practice(problem: Problem) -> Practice:
     """What the engine would do, and how sure it can be."""
-    name, why = descent_choice(problem)
+    name, why, factor = likely_side(problem)
     first, reason = first_choice(problem)
-    bound = dual_bound(problem)
     if not problem.is_smooth:
         kind = "corners"
     elif problem.n < problem.d:
         kind = "wide"
-    elif bound < _MANY_PASSES / 3:
-        kind = "few passes"
     else:
-        kind = "near the line" if bound < 3 * _MANY_PASSES else "many passes"
+        kind = "clear" if factor >= _CLOSE else "close"
     evidence = [why]
     if first != name:
         evidence.append(f"solve starts with {first} ({reason})")

@@ -8,7 +8,12 @@ from scipy import sparse
 
 from primaldual import Problem, datasets, solve
 from primaldual.methods.auto import Auto
-from primaldual.methods.choice import feature_overlap, first_choice
+from primaldual.methods.choice import (
+    feature_overlap,
+    first_choice,
+    likely_side,
+    smallest_eigenvalue,
+)
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.newton_cg import NewtonCG
 from primaldual.methods.prices import dual_bound, expected_epochs, gram_price
@@ -51,6 +56,51 @@ def test_feature_overlap_is_that_of_all_pairs_about(n):
     assert overlap(X) / 3 <= feature_overlap(Problem(X, y)) <= 3 * overlap(X)
     X, y = alike(n, 50)
     assert feature_overlap(Problem(X, y)) >= 0.5 * overlap(X)
+
+
+def unit_diagonal(H):
+    scale = np.sqrt(np.diag(H))
+    return H / np.outer(scale, scale)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("most", [500, 10], ids=["dense", "Lanczos"])
+def test_smallest_eigenvalue_of_the_primal_hessian(most, is_sparse, monkeypatch):
+    monkeypatch.setattr("primaldual.methods.choice.DENSE_SPECTRUM", most)
+    X, y = chain(300, 40, 0.5)
+    X[:, 3] *= 100.0  # another unit changes nothing
+    c = 1.0 + np.arange(300) % 3
+    data = sparse.csr_array(X) if is_sparse else X
+    problem = Problem(data, y, loss="squared", lam=0.01, sample_weight=c)
+    H = X.T @ (problem.sample_weight[:, None] * X) + 3.0 * np.eye(40)
+    expected = np.linalg.eigvalsh(unit_diagonal(H))[0]
+    assert smallest_eigenvalue(problem, "feature") == pytest.approx(expected, rel=1e-6)
+
+
+def test_smallest_eigenvalue_of_the_dual_hessian():
+    X, y = chain(30, 200, 0.5)
+    expected = np.linalg.eigvalsh(unit_diagonal(X @ X.T + 0.3 * np.eye(30)))[0]
+    problem = Problem(X, y, loss="squared", lam=0.01)
+    assert smallest_eigenvalue(problem, "example") == pytest.approx(expected, rel=1e-8)
+
+
+def test_smallest_eigenvalue_by_a_sample_is_about_that_of_all():
+    X, y = chain(20_000, 30, 0.7)
+    problem = Problem(X, y, loss="squared", lam=1e-4)
+    H = X.T @ X + 2.0 * np.eye(30)
+    expected = np.linalg.eigvalsh(unit_diagonal(H))[0]
+    assert smallest_eigenvalue(problem, "feature") == pytest.approx(expected, rel=0.3)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_likely_side_follows_the_spectrum(loss):
+    X, y = chain(2000, 40, 0.0)
+    assert likely_side(Problem(X, y, loss=loss, lam=1e-6)).method == "primal_cd"
+    X, y = chain(2000, 40, 0.999)  # one feature is nearly the next
+    alike = likely_side(Problem(X, y, loss=loss, lam=1e-2))
+    assert alike.method == "dual_cd" and alike.factor > 1
+    X, y = chain(40, 4000, 0.5)
+    assert likely_side(Problem(X, y, loss=loss, lam=1e-2)).method == "dual_cd"
 
 
 def test_squared_cosine_of_examples():

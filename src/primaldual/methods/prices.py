@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..problem import Problem
+from ..problem import Coordinates, Problem
 from .newton import hessian_work, is_small, starts_on_samples
 from .newton_cg import makes_all_steps
 
@@ -28,7 +28,7 @@ PRODUCT_EXAMPLE, PRODUCT_EXAMPLE_SPARSE = 3.0, 6.0  # an example in one, by stor
 ROW_FAR, SPARSE_FAR = 100.0, 2_500_000
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
-VISITS_OF_MODEL = 3.5  # three passes on the primal take as long as so many on the dual
+VISITS_OF_MODEL, VISITS_OF_MODEL_DENSE = 3.5, 8.0  # three passes on the primal, in visits
 EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
 SCATTERED = 0.8  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.05  # a multiply-add in BLAS
@@ -79,12 +79,16 @@ def dual_bound(problem: Problem) -> float:
     """T_D in passes over the data."""
     if not problem.is_smooth:
         return math.inf
-    side = problem.examples
+    return bound_in_passes(problem.examples, dense=not problem.matrix.is_sparse)
+
+
+def bound_in_passes(side: Coordinates, dense: bool) -> float:
+    """T of a side in passes over the data, eq. (15)."""
     curvature = side.curvature(side.squared_norms + side.constant)
-    if not problem.matrix.is_sparse:
+    if dense:
         # All rows are read in full: no need to count what is in them.
         return float(curvature.mean()) / side.lam_n
-    return float(side.counts @ curvature) / (side.lam_n * max(problem.matrix.nnz, 1))  # eq. (15)
+    return float(side.counts @ curvature) / (side.lam_n * max(side.nnz, 1))
 
 
 def expected_epochs(problem: Problem, tol: float) -> float:
@@ -115,7 +119,8 @@ def epoch_price(problem: Problem, name: str) -> float:
         visits = entries * (VISIT_DENSE if entries <= FAR else VISIT_DENSE_FAR)
     if name == "dual_cd":
         return visits + _examples(problem)
-    return VISITS_OF_MODEL * visits + EXAMPLE_OF_MODEL * problem.n
+    model = VISITS_OF_MODEL if problem.matrix.is_sparse else VISITS_OF_MODEL_DENSE
+    return model * visits + EXAMPLE_OF_MODEL * problem.n
 
 
 def transpose_price(problem: Problem) -> float:
