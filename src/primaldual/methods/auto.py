@@ -362,20 +362,21 @@ def epochs_left(gaps: list[float], target: float, wakes: Sequence[int] = ()) -> 
     """Rounds until the gap is at the target, by the contraction over the later half of them.
 
     A gap seen along an epoch jumps up and down: a line through its logarithms evens that out. In
-    the rounds ``wakes`` it jumps up because examples that have rested count again: a new line.
+    the rounds ``wakes`` it may jump far up, because examples that have rested count again: where
+    parallel lines between them fall faster than one line, they are believed.
     """
     target = max(target, TINIEST)
     if gaps[-1] <= target:
         return 0.0
-    fall = _fall(gaps, len(gaps) - max(TRIAL_EPOCHS, len(gaps) // 2), wakes)
+    later = max(len(gaps) - max(TRIAL_EPOCHS, len(gaps) // 2), 0)
+    fall = max(_fall(gaps, later, ()), _fall(gaps, later, wakes))
     if fall <= 0 and len(gaps) < PATIENCE:
-        fall = _fall(gaps, 0, wakes)
+        fall = _fall(gaps, 0, ())
     return math.log(gaps[-1] / target) / fall if fall > 0 else math.inf
 
 
 def _fall(gaps: list[float], first: int, wakes: Sequence[int]) -> float:
     """By how much the logarithm of the gap falls in a round, by a fit of parallel lines."""
-    first = max(first, 0)
     edges = [first, *(wake for wake in wakes if wake > first), len(gaps)]
     moment, squares = 0.0, 0.0
     for start, end in pairwise(edges):
