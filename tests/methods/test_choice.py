@@ -92,6 +92,16 @@ def test_smallest_eigenvalue_by_a_sample_is_about_that_of_all():
     assert smallest_eigenvalue(problem, "feature") == pytest.approx(expected, rel=0.3)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
+@pytest.mark.parametrize("shape", [(60, 5), (5, 60)])
+def test_likely_side_has_an_answer_for_numbers_of_any_size(shape, scale):
+    X = scale * np.random.default_rng(0).standard_normal(shape)
+    y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
+    with np.errstate(over="ignore"):
+        likely = likely_side(Problem(X, y, loss="squared", lam=1e-3))
+    assert likely.method in ("primal_cd", "dual_cd") and likely.factor >= 1
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_likely_side_follows_the_spectrum(loss):
     X, y = chain(2000, 40, 0.0)

@@ -73,6 +73,8 @@ PRIMAL_PASSES, DUAL_PASSES, PASSES_POWER = 8.0, 1.5, 0.7
 TYPICAL_CURVATURE = 0.4
 # Up to so many coordinates all eigenvalues can be had; else by so many steps of Lanczos.
 DENSE_SPECTRUM, LANCZOS_STEPS = 500, 60
+# No eigenvalue is taken for smaller, nor looked for where the diagonal is larger than this.
+TINIEST, HUGE = 1e-15, 1e300
 # Epochs to be assumed for ``dual_cd`` on a loss with corners, by whether there are more features
 # than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
 CORNER_EPOCHS = {True: 30, False: 200}
@@ -264,6 +266,8 @@ def smallest_eigenvalue(problem: Problem, by: str) -> float:
     lam_n = problem.lam * problem.n
     side = some.features if by == "feature" else some.examples
     diagonal = scale * side.squared_norms + lam_n
+    if not diagonal.max() < HUGE:
+        return TINIEST  # numbers whose squares are not: nothing is known
     roots = 1.0 / np.sqrt(diagonal)
     if side.size <= DENSE_SPECTRUM:
         if by == "feature":
@@ -275,7 +279,7 @@ def smallest_eigenvalue(problem: Problem, by: str) -> float:
         found = eigh(gram, lower=True, eigvals_only=True, subset_by_index=[0, 0])[0]
     else:
         found = _lanczos(some, scale, lam_n, roots)
-    return float(max(found, lam_n / float(diagonal.max()), 1e-15))
+    return float(max(found, lam_n / float(diagonal.max()), TINIEST))
 
 
 def _lanczos(problem: Problem, scale: float, lam_n: float, roots: FloatArray) -> float:

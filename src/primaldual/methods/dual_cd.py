@@ -88,8 +88,8 @@ class DualCD:
     The one-dimensional problem is solved by the loss (a safeguarded Newton iteration in the
     margin for the logistic loss). The order has to be new in every epoch, and without regard to
     where the examples are stored: in one order for all epochs, or with 64 neighbours kept together,
-    the gap after eight epochs on text is 10⁴ times larger. No theorem here covers the order; the
-    bound of importance sampling is stated as a guide. A free intercept is treated as in
+    the gap after eight epochs on generated text is 10⁴ times larger. No theorem here covers the
+    order; the bound of importance sampling is stated as a guide. A free intercept is treated as in
     ``Quartz``. A loss with corners has exact steps too, but no rate: K is then infinite. The last
     line costs a few vectors and no look at the data (``extrapolation``); on unscaled text it saves
     a quarter to two thirds of the epochs.
