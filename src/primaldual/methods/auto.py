@@ -183,8 +183,8 @@ class Auto:
         if state.name == "dual_cd":
             self._watch_rest(state)
         else:
-            passes = 3 * len(told) * max(state.problem.matrix.nnz, 1)
-            state.share = work / passes
+            # A round on the primal is three passes.
+            state.share = work / (3 * len(told) * max(state.problem.matrix.nnz, 1))
         state.gaps.extend(told)
         successor = self._successor(state)
         if successor is not None:

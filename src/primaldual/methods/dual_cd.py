@@ -63,7 +63,7 @@ class State:
     moves: FloatArray  # of that centre, the last three since it was extrapolated, or NaN
     gaps: FloatArray  # along the last call's epochs, each term before its step
     parts: FloatArray  # of the examples, that each of these epochs visited
-    last: float  # the last of them, 0 after an extrapolation
+    last: float  # the last gap, 0 after an extrapolation
     past: Past  # the points after the last epochs
     known: int  # how many there are; -1 while descent is fast
     gap: float  # what the gap should be now
