@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracles import random_matrix, random_problem, reference_problem
 from primaldual import METHODS, SAMPLINGS, Problem, advise, datasets, structure_cost
 from primaldual.complexity import importance_complexity
-from primaldual.methods.choice import likely_side
+from primaldual.methods.forecast import likely_side
 
 modestly = settings(max_examples=30, deadline=None, derandomize=True)
 

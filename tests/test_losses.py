@@ -215,7 +215,9 @@ def test_quick_gap_is_the_gap_within_a_tenth_or_a_quarter_farther_away(name):
         a = loss_nearest_dual(loss, -first + away * max(second, 0.01), y)
         exact = loss.value(z, y) + loss_conjugate(loss, a, y) + a * z
         close = loss_quick_gap(loss, z, a, y, first, second)
-        assert close == pytest.approx(exact, rel=0.12 if away > 0 else 0.25, abs=1e-9)
+        # The logistic loss has a formula of its own, which knows nothing of the ends.
+        far = name == "logistic" and away < 0
+        assert close == pytest.approx(exact, rel=0.25 if far else 0.12, abs=1e-9)
 
 
 @every_loss

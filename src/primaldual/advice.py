@@ -14,7 +14,8 @@ from ._types import Side
 from .complexity import Complexity, complexity, structure_cost, unbounded
 from .methods import METHODS
 from .methods.base import coordinates, default_sampling
-from .methods.choice import first_choice, likely_side
+from .methods.choice import first_choice
+from .methods.forecast import likely_side
 from .own_loss import loss_name
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling

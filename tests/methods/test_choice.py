@@ -8,13 +8,9 @@ from scipy import sparse
 
 from primaldual import Problem, datasets, solve
 from primaldual.methods.auto import Auto
-from primaldual.methods.choice import (
-    feature_overlap,
-    first_choice,
-    likely_side,
-    smallest_eigenvalue,
-)
+from primaldual.methods.choice import feature_overlap, first_choice
 from primaldual.methods.dual_cd import DualCD
+from primaldual.methods.forecast import likely_side, smallest_eigenvalue
 from primaldual.methods.newton_cg import NewtonCG
 from primaldual.methods.prices import dual_bound, expected_epochs, gram_price
 
@@ -66,7 +62,7 @@ def unit_diagonal(H):
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("most", [500, 10], ids=["dense", "Lanczos"])
 def test_smallest_eigenvalue_of_the_primal_hessian(most, is_sparse, monkeypatch):
-    monkeypatch.setattr("primaldual.methods.choice.DENSE_SPECTRUM", most)
+    monkeypatch.setattr("primaldual.methods.forecast.DENSE_SPECTRUM", most)
     X, y = chain(300, 40, 0.5)
     X[:, 3] *= 100.0  # another unit changes nothing
     c = 1.0 + np.arange(300) % 3

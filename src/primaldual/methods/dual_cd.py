@@ -171,7 +171,7 @@ class DualCD:
                 state.active, state.since, state.moves, state.past, state.known, *data,
             )  # fmt: skip
             epochs += made
-            self._look_back(state, data)
+            self._look_back(state)
             going = epochs < gaps.size and visits < most and gap > enough
         state.gaps, state.gap = gaps[:epochs] / p.n, gap / p.n
         state.parts = parts[:epochs] / p.n
@@ -196,18 +196,21 @@ class DualCD:
         )
         if state.gap > enough:
             state.known = _remember(state.past, state.known, gap, before, state.alpha, state.w)
-            self._look_back(state, data)
+            self._look_back(state)
         state.active = _awake(order, state.quiet, p.n)
         state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
         state.epochs += 1
         return float(work)
 
-    def _look_back(self, state: State, data: Any) -> None:
+    def _look_back(self, state: State) -> None:
         """Extrapolate, if enough points are known."""
-        room = len(state.past.alphas)
+        p, room = state.problem, len(state.past.alphas)
         if state.known < room or not room:
             return
-        if extrapolate(state.past, *data[1:6], *data[7:]):
+        if extrapolate(
+            state.past, p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n,
+            state.alpha, state.w, state.bias, state.shift,
+        ):  # fmt: skip
             state.last = 0.0  # the gap's fall says nothing of the next epoch's
         state.known = remember(state.past, 0, state.alpha, state.w)
 
