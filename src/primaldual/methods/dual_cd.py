@@ -53,10 +53,10 @@ class State:
     rng: Generator  # for the orders
     order: IntArray  # of the examples, those that rest behind the others
     active: int  # how many do not rest
-    quiet: IntArray  # in how many visits an example has not moved
+    quiet: IntArray  # in how many visits an example has not moved, at most QUIET_VISITS
     since: int  # epochs since all examples were visited
-    norms: FloatArray  # ‖x_j‖², with the intercept's share
-    alpha: FloatArray  # dual iterate
+    numbers: FloatArray  # a row of four for every example: c_j, y_j, c_j‖x_j‖²/λn, α_j
+    alpha: FloatArray  # dual iterate: the last column
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
     shift: float  # 1/(λ_b n) with a free intercept, else 0
     bias: FloatArray  # the intercept's centre and Σ_j α_j
@@ -141,11 +141,11 @@ class DualCD:
             shift = 1 / (problem.intercept_strength * problem.n)
             bias[1] = alpha.sum()
             bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
-        side = problem.examples
+        numbers = _numbers(problem, alpha)
         return State(
             problem, np.random.default_rng(0) if rng is None else rng,
-            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int64), FULL_EVERY,
-            side.squared_norms + side.constant, alpha, w, shift, bias, np.full(3, np.nan),
+            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int8), FULL_EVERY,
+            numbers, numbers[:, 3], w, shift, bias, np.full(3, np.nan),
             np.empty(0), np.empty(0), 0.0, room_for_past(problem), -1, np.inf,
         )  # fmt: skip
 
@@ -153,8 +153,8 @@ class DualCD:
         """One epoch, or several of a small problem."""
         p = state.problem
         data = (
-            state.quiet, p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n,
-            state.norms, state.alpha, state.w, state.bias, state.shift,
+            state.quiet, state.numbers, p.matrix.by_example, p.loss, p.lam * p.n, state.w,
+            state.bias, state.shift,
         )  # fmt: skip
         enough = self.tol * p.primal_at_zero * p.n
         seed = int(state.rng.integers(1, 2**63))
@@ -220,16 +220,28 @@ class DualCD:
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
         """The current w and α."""
-        p = state.problem
+        p, alpha = state.problem, state.alpha.copy()
         if not p.fit_intercept:
-            return state.w, state.alpha
+            return state.w, alpha
         # With a free intercept α is feasible only in the limit.
         z = p.matrix.times(state.w)
-        return state.w, into_plane(p, state.alpha, z + p.best_intercept(z))
+        return state.w, into_plane(p, alpha, z + p.best_intercept(z))
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """K and W of importance sampling, as a guide."""
         return importance_complexity(problem.examples)
+
+
+def _numbers(problem: Problem, alpha: FloatArray) -> FloatArray:
+    """All that a visit needs to know of an example but its row, in half of a line of the caches."""
+    room = np.empty(4 * problem.n + 4)
+    skip = -room.__array_interface__["data"][0] // room.itemsize % 4
+    numbers = room[skip : skip + 4 * problem.n].reshape(problem.n, 4)
+    side, c = problem.examples, problem.sample_weight
+    numbers[:, 0], numbers[:, 1], numbers[:, 3] = c, problem.y, alpha
+    np.multiply(c, side.squared_norms + side.constant, out=numbers[:, 2])
+    numbers[:, 2] /= problem.lam * problem.n
+    return numbers
 
 
 @kernel
@@ -274,7 +286,7 @@ def _remember(past, known, gap, before, alpha, w):  # type: ignore[no-untyped-de
 @kernel
 def _epochs(  # type: ignore[no-untyped-def]
     seed, visits, most, gaps, parts, last, enough, order, active, since, moves, past, known,
-    quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift
+    quiet, numbers, examples, loss, lam_n, w, bias, shift
 ):  # fmt: skip
     """As many epochs as ``gaps`` has room for, fewer if they visit much or bring the gap down.
 
@@ -287,12 +299,12 @@ def _epochs(  # type: ignore[no-untyped-def]
             active, since = order.size, 0
         part = order[:active]
         seed = shuffle(seed, part)
-        gap = _visit(part, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift)
+        gap = _visit(part, quiet, numbers, examples, loss, lam_n, w, bias, shift)
         move_centre(moves, bias, shift)
         before = last
         since, last, expected = _after(gap, active == order.size, since, before, enough)
         if expected > enough:
-            known = _remember(past, known, gap, before, alpha, w)
+            known = _remember(past, known, gap, before, numbers[:, 3], w)
         visits, parts[k] = visits + active, active
         active = _awake(part, quiet, order.size)
         gaps[k] = gap
@@ -314,7 +326,7 @@ def _awake(order, quiet, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _visit(order, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # type: ignore[no-untyped-def]
     """One exact step for every example in ``order``; the sum of their gaps before the steps."""
     gap = 0.0
     # The order is random: without a hint every row would be waited for.
@@ -323,36 +335,27 @@ def _visit(order, quiet, examples, loss, y, c, lam_n, norms, alpha, w, bias, shi
     for k in range(order.size):
         if k < last:
             later = order[k + 2 * AHEAD]
-            _fetch_numbers(later, quiet, y, c, norms, alpha)
+            prefetch(quiet, later)
+            prefetch(numbers, 4 * later)
             row_fetch(examples, order[k + AHEAD], later)
             if large:
                 fetch_targets(examples, order[k + 1], w)
         j = order[k]
-        if c[j] == 0.0:
-            quiet[j] += 1
+        c, y, kappa, alpha = numbers[j, 0], numbers[j, 1], numbers[j, 2], numbers[j, 3]
+        if c == 0.0:
+            quiet[j] = QUIET_VISITS
             continue
         z = row_dot(examples, j, w) + bias[0] + shift * bias[1]
-        a = alpha[j] / c[j]
-        first, second = loss_slopes(loss, z, y[j])
-        gap += c[j] * loss_quick_gap(loss, z, a, y[j], first, second)
-        kappa = c[j] * norms[j] / lam_n
-        delta = c[j] * loss_quick_step(loss, a, z, y[j], kappa, first, second)
+        a = alpha / c
+        first, second = loss_slopes(loss, z, y)
+        gap += c * loss_quick_gap(loss, z, a, y, first, second)
+        delta = c * loss_quick_step(loss, a, z, y, kappa, first, second)
         if delta == 0.0 and second == 0.0:
-            quiet[j] += 1
+            quiet[j] = min(quiet[j] + 1, QUIET_VISITS)
             continue
         quiet[j] = 0
         if delta != 0.0:
-            alpha[j] += delta
+            numbers[j, 3] = alpha + delta
             bias[1] += delta
             row_add(examples, j, delta / lam_n, w)
     return gap
-
-
-@kernel
-def _fetch_numbers(j, quiet, y, c, norms, alpha):  # type: ignore[no-untyped-def]
-    """Ask the memory for all that is known of an example but its row."""
-    prefetch(quiet, j)
-    prefetch(y, j)
-    prefetch(c, j)
-    prefetch(norms, j)
-    prefetch(alpha, j)
