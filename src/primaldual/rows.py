@@ -20,7 +20,7 @@ from numba.extending import intrinsic, overload
 from scipy import sparse
 
 from ._cached import cached_property
-from ._compile import for_rows, kernel, reordered_kernel
+from ._compile import for_kernels, for_rows, kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_derivative
 
@@ -41,10 +41,25 @@ SAMPLE_FEATURES = 16
 # Of a row that will be visited soon, so many entries are asked for; the processor sees the rest
 # coming by itself.
 FETCHED = 128
+# Data of more nonzeros than this comes from the memory, not from a cache.
+FAR = 2_500_000
+# Where a vector has more entries than this, it pays to ask for those that the next row looks up
+# even if rows are read in order.
+FAR_VECTOR = 1_500_000
+# Where a model has more numbers than this, a long row asks for them along the way.
+FAR_MODEL = 200_000
 
 
 def prefetch(array: Any, i: int) -> None:
     """Ask the memory for entry i of a contiguous array: a hint, which changes no number."""
+
+
+def prefetch_far(array: Any, i: int) -> None:
+    """The same, but only into the second cache: it can wait for more entries at a time."""
+
+
+def _ask_for(rows: Any, first: Any, last: Any, vector: Any) -> None:
+    """Ask the memory for the entries of ``vector``, or its rows, that some stored values meet."""
 
 
 class SparseRows(NamedTuple):
@@ -89,7 +104,11 @@ class SparseRows(NamedTuple):
         dots: FloatArray, out: FloatArray
     ) -> None:  # fmt: skip
         """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i, one row after the other."""
+        large = vector.size > FAR_VECTOR
         for i in range(first, last):
+            if large and i + 1 < last:
+                fetch_targets(self, i + 1, vector)
+                fetch_targets(self, i + 1, out)
             dots[i] = row_dot(self, i, vector)
             if scales[i] != 0.0:
                 row_add(self, i, scales[i], out)
@@ -98,9 +117,12 @@ class SparseRows(NamedTuple):
         self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
     ) -> float:
         """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; rows with h_i = 0 rest."""
-        energy = 0.0
+        energy, large = 0.0, vector.size > FAR_VECTOR
         for i in range(h.size):
             if h[i] != 0.0:
+                if large and i + 1 < h.size:
+                    fetch_targets(self, i + 1, vector)
+                    fetch_targets(self, i + 1, out)
                 dots[i] = row_dot(self, i, vector) + shift
                 energy += h[i] * dots[i] * dots[i]
                 row_add(self, i, h[i] * dots[i], out)
@@ -111,18 +133,22 @@ class SparseRows(NamedTuple):
         prefetch(self.indptr, later)
         first = self.indptr[i]
         last = min(self.indptr[i + 1], first + FETCHED)
-        for k in range(first, last, 8):
-            prefetch(self.values, k)
-        for k in range(first, last, 16):
-            prefetch(self.indices, k)
+        if self.values.size > FAR:
+            for k in range(first, last, 8):
+                prefetch_far(self.values, k)
+            for k in range(first, last, 16):
+                prefetch_far(self.indices, k)
+        else:
+            for k in range(first, last, 8):
+                prefetch(self.values, k)
+            for k in range(first, last, 16):
+                prefetch(self.indices, k)
 
     def fetch_targets(self, i: int, vector: FloatArray) -> None:
         """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
-        width = vector.size // vector.shape[0]
         first = np.uint64(self.indptr[i])
         last = min(np.uint64(self.indptr[i + 1]), first + np.uint64(FETCHED))
-        for k in range(first, last):
-            prefetch(vector, width * self.indices[k])
+        _ask_for(self, first, last, vector)
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
@@ -135,10 +161,17 @@ class SparseRows(NamedTuple):
     def model_slope(self, i: int, model: FloatArray) -> tuple[float, float]:
         """Σ_j model[j, 0] · row_i[j] and Σ_j model[j, 1] · row_i[j]²."""
         slope, curvature = 0.0, 0.0
-        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-            j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
-            slope += model[j, 0] * x
-            curvature += model[j, 1] * x * x
+        # Block by block, the next one's entries of the model asked for before.
+        first, last = np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])
+        block = np.uint64(FETCHED) if model.size > FAR_MODEL else last - first
+        while first < last:
+            stop = min(first + block, last)
+            _ask_for(self, stop, min(stop + block, last), model)
+            for k in range(first, stop):
+                j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
+                slope += model[j, 0] * x
+                curvature += model[j, 1] * x * x
+            first = stop
         return slope, curvature
 
     def model_add(self, i: int, scale: float, model: FloatArray) -> None:
@@ -399,33 +432,58 @@ def _row_fetch(self: Any, i: Any, later: Any) -> Any:
         return self.instance_class.fetch
 
 
-@for_rows(fetch_targets)
+@for_kernels(fetch_targets)
 def _fetch_targets(self: Any, i: Any, vector: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.fetch_targets
 
 
-@intrinsic
-def _prefetched(typing: Any, array: Any, i: Any) -> Any:
-    """The processor's own instruction."""
+def _hint(locality: int) -> Any:
+    """The processor's own instruction: 3 asks into all caches, 2 into all but the first."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        # To be read, kept in all caches, data.
-        builder.call(hint, [place, *(ir.Constant(number, value) for value in (0, 3, 1))])
-        return context.get_dummy_value()
+    @intrinsic
+    def prefetched(typing: Any, array: Any, i: Any) -> Any:
 
-    return types.void(array, types.intp), generate
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+            # To be read, into which cache, data.
+            builder.call(hint, [place, *(ir.Constant(number, v) for v in (0, locality, 1))])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate
+
+    return prefetched
+
+
+_into_first, _into_second = _hint(3), _hint(2)
 
 
 @for_rows(prefetch)
 def _prefetch(array: Any, i: Any) -> Any:
     def ask(array, i):  # type: ignore[no-untyped-def]
-        _prefetched(array, i)
+        _into_first(array, i)
+
+    return ask
+
+
+@for_rows(prefetch_far)
+def _prefetch_far(array: Any, i: Any) -> Any:
+    def ask(array, i):  # type: ignore[no-untyped-def]
+        _into_second(array, i)
+
+    return ask
+
+
+@for_kernels(_ask_for)
+def _asked_for(rows: Any, first: Any, last: Any, vector: Any) -> Any:
+    def ask(rows, first, last, vector):  # type: ignore[no-untyped-def]
+        width = vector.size // vector.shape[0]
+        for k in range(first, last):
+            prefetch_far(vector, width * rows.indices[k])
 
     return ask
 
@@ -693,13 +751,19 @@ def _row_ranges(before: IntArray, most: int = 1 << 26) -> Iterator[tuple[int, in
 
 @kernel
 def _gather(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
+    large = vector.size > FAR_VECTOR
     for i in range(first, last):
+        if large and i + 1 < last:
+            fetch_targets(rows, i + 1, vector)
         out[i] = row_dot(rows, i, vector)
 
 
 @kernel
 def _scatter(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
+    large = out.size > FAR_VECTOR
     for i in range(first, last):
+        if large and i + 1 < last:
+            fetch_targets(rows, i + 1, out)
         if vector[i] != 0.0:
             row_add(rows, i, vector[i], out)
 

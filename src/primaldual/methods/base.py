@@ -26,8 +26,8 @@ ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importanc
 CHUNK = 2_000_000
 
 # A row is asked for so many visits before its own; its length, and what belongs to it, twice so
-# many. Where the data, or the vector that is looked up, has fewer entries than this, it is in a
-# near cache anyway.
+# many; what it looks up, one visit before. Where the data, or the vector that is looked up, has
+# fewer entries than this, it is in a near cache anyway.
 AHEAD = 4
 CACHED = 100_000
 CACHED_VECTOR = 30_000
