@@ -38,14 +38,19 @@ GRAM_TILE = 1024
 SAMPLE = 8
 SAMPLE_FEATURES = 16
 
-# Of a row that will be visited soon, so many entries are asked for; the processor sees the rest
-# coming by itself.
+# In a random order a row is asked for so many visits before its own; where it begins, and what
+# belongs to it, twice so many. Data of no more nonzeros than CACHED is in a near cache anyway, that
+# of more than FAR in none.
+AHEAD = 4
+CACHED, FAR = 100_000, 2_500_000
+# So many entries of a row are asked for; the processor sees the rest coming by itself.
 FETCHED = 128
-# Data of more nonzeros than this comes from the memory, not from a cache.
-FAR = 2_500_000
+# A core's own cache holds a vector of so many entries: what a row looks up in a larger one is asked
+# for, one visit before.
+CACHED_VECTOR = 130_000
 # Where a vector has more entries than this, it pays to ask for those that the next row looks up
 # even if rows are read in order.
-FAR_VECTOR = 1_500_000
+FAR_VECTOR = 500_000
 # Where a model has more numbers than this, a long row asks for them along the way.
 FAR_MODEL = 200_000
 
@@ -131,18 +136,24 @@ class SparseRows(NamedTuple):
     def fetch(self, i: int, later: int) -> None:
         """Ask the memory for row_i, line by line, and for where row ``later`` begins."""
         prefetch(self.indptr, later)
+        if self.values.size <= FAR:
+            row_bring(self, i)
+            return
         first = self.indptr[i]
         last = min(self.indptr[i + 1], first + FETCHED)
-        if self.values.size > FAR:
-            for k in range(first, last, 8):
-                prefetch_far(self.values, k)
-            for k in range(first, last, 16):
-                prefetch_far(self.indices, k)
-        else:
-            for k in range(first, last, 8):
-                prefetch(self.values, k)
-            for k in range(first, last, 16):
-                prefetch(self.indices, k)
+        for k in range(first, last, 8):
+            prefetch_far(self.values, k)
+        for k in range(first, last, 16):
+            prefetch_far(self.indices, k)
+
+    def bring(self, i: int) -> None:
+        """Ask for row_i, line by line, into the first cache."""
+        first = self.indptr[i]
+        last = min(self.indptr[i + 1], first + FETCHED)
+        for k in range(first, last, 8):
+            prefetch(self.values, k)
+        for k in range(first, last, 16):
+            prefetch(self.indices, k)
 
     def fetch_targets(self, i: int, vector: FloatArray) -> None:
         """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
@@ -261,6 +272,9 @@ class DenseRows(NamedTuple):
         for j in range(0, min(width, FETCHED), 8):
             prefetch(self.values, i * width + j)
 
+    def bring(self, i: int) -> None:
+        """Nothing: it has been asked for already."""
+
     def fetch_targets(self, i: int, vector: FloatArray) -> None:
         """Nothing: a dense row reads the vector from end to end."""
 
@@ -309,6 +323,11 @@ def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: Fl
 def row_fetch(self: Rows, i: int, later: int) -> None:
     """Ask the memory for row_i, which will be read soon, and for where row ``later`` begins."""
     self.fetch(i, later)
+
+
+def row_bring(self: Rows, i: int) -> None:
+    """Ask for row_i into the first cache, where ``row_fetch`` asked only for the second one."""
+    self.bring(i)
 
 
 def fetch_targets(self: Rows, i: int, vector: FloatArray) -> None:
@@ -430,6 +449,12 @@ def _add_four(self: Any, i: Any, a: Any, b: Any, c: Any, e: Any, out: Any) -> An
 def _row_fetch(self: Any, i: Any, later: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.fetch
+
+
+@for_rows(row_bring)
+def _row_bring(self: Any, i: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.bring
 
 
 @for_kernels(fetch_targets)

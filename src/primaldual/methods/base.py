@@ -25,13 +25,6 @@ ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importanc
 # A kernel call visits about this many nonzeros (some 20 ms), so that Ctrl-C is heard soon.
 CHUNK = 2_000_000
 
-# A row is asked for so many visits before its own; its length, and what belongs to it, twice so
-# many; what it looks up, one visit before. Where the data, or the vector that is looked up, has
-# fewer entries than this, it is in a near cache anyway.
-AHEAD = 4
-CACHED = 100_000
-CACHED_VECTOR = 30_000
-
 # Attempts to move a dual point into the plane of a free intercept: its domain may push it out.
 PLANE_STEPS = 5
 

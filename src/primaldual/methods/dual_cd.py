@@ -13,9 +13,20 @@ from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
 from ..losses import loss_quick_gap, loss_quick_step, loss_slopes
 from ..problem import Problem
-from ..rows import FAR, fetch_targets, prefetch, row_add, row_dot, row_fetch
+from ..rows import (
+    AHEAD,
+    CACHED,
+    CACHED_VECTOR,
+    FAR,
+    fetch_targets,
+    prefetch,
+    row_add,
+    row_bring,
+    row_dot,
+    row_fetch,
+)
 from ..samplings import Draws, Sampling
-from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, first_alpha, into_plane, shuffle
+from .base import CHUNK, first_alpha, into_plane, shuffle
 from .extrapolation import Past, extrapolate, remember, room_for_past
 
 # Several epochs are made in one call until they have visited so many nonzeros; an example counts as
@@ -331,16 +342,17 @@ def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # typ
     gap = 0.0
     # The order is random: without a hint every row would be waited for.
     last = order.size - 2 * AHEAD if examples.values.size > CACHED else 0
-    # To ask for what is near takes time, but less than to wait for a row's columns from far away.
-    asks = w.size > CACHED_VECTOR or examples.values.size > FAR
+    asks, far = w.size > CACHED_VECTOR, examples.values.size > FAR
     for k in range(order.size):
         if k < last:
             later = order[k + 2 * AHEAD]
-            prefetch(quiet, later)
-            prefetch(numbers, 4 * later)
             row_fetch(examples, order[k + AHEAD], later)
             if asks:
                 fetch_targets(examples, order[k + 1], w)
+            elif far:
+                row_bring(examples, order[k + 1])
+            prefetch(quiet, later)
+            prefetch(numbers, 4 * later)
         j = order[k]
         c, y, kappa, alpha = numbers[j, 0], numbers[j, 1], numbers[j, 2], numbers[j, 3]
         if c == 0.0:

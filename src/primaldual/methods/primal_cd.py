@@ -13,9 +13,21 @@ from .._types import FloatArray, Side
 from ..complexity import Complexity, importance_complexity
 from ..losses import loss_slopes
 from ..problem import Problem
-from ..rows import FAR, fetch_targets, model_add, model_slope, prefetch, row_add, row_fetch
+from ..rows import (
+    AHEAD,
+    CACHED,
+    CACHED_VECTOR,
+    FAR,
+    fetch_targets,
+    model_add,
+    model_slope,
+    prefetch,
+    row_add,
+    row_bring,
+    row_fetch,
+)
 from ..samplings import Draws, Sampling
-from .base import AHEAD, CACHED, CACHED_VECTOR, CHUNK, shuffle
+from .base import CHUNK, shuffle
 from .newton import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made; more where it is the function itself.
@@ -219,16 +231,17 @@ def _epoch(order, features, model, lam_n, w, delta):  # type: ignore[no-untyped-
     squares = 0.0
     # The order is random: without a hint every row would be waited for.
     last = order.size - 2 * AHEAD if features.values.size > CACHED else 0
-    # To ask for what is near takes time, but less than to wait for a row's columns from far away.
-    asks = model.size > CACHED_VECTOR or features.values.size > FAR
+    asks, far = model.size > CACHED_VECTOR, features.values.size > FAR
     for k in range(order.size):
         if k < last:
             later = order[k + 2 * AHEAD]
-            prefetch(w, later)
-            prefetch(delta, later)
             row_fetch(features, order[k + AHEAD], later)
             if asks:
                 fetch_targets(features, order[k + 1], model)
+            elif far:
+                row_bring(features, order[k + 1])
+            prefetch(w, later)
+            prefetch(delta, later)
         i = order[k]
         slope, curvature = model_slope(features, i, model)
         slope += lam_n * (w[i] + delta[i])
