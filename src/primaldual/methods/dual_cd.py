@@ -67,7 +67,6 @@ class State:
     quiet: IntArray  # in how many visits an example has not moved, at most QUIET_VISITS
     since: int  # epochs since all examples were visited
     numbers: FloatArray  # a row of four for every example: c_j, y_j, c_j‖x_j‖²/λn, α_j
-    alpha: FloatArray  # dual iterate: the last column
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
     shift: float  # 1/(λ_b n) with a free intercept, else 0
     bias: FloatArray  # the intercept's centre and Σ_j α_j
@@ -79,6 +78,11 @@ class State:
     known: int  # how many there are; -1 while descent is fast
     gap: float  # what the gap should be now
     epochs: int = 0  # made so far
+
+    @property
+    def alpha(self) -> FloatArray:
+        """The dual iterate: a view, so that there is one α also after the state was saved."""
+        return self.numbers[:, 3]
 
 
 class DualCD:
@@ -152,11 +156,10 @@ class DualCD:
             shift = 1 / (problem.intercept_strength * problem.n)
             bias[1] = alpha.sum()
             bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
-        numbers = _numbers(problem, alpha)
         return State(
             problem, np.random.default_rng(0) if rng is None else rng,
             np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int8), FULL_EVERY,
-            numbers, numbers[:, 3], w, shift, bias, np.full(3, np.nan),
+            _numbers(problem, alpha), w, shift, bias, np.full(3, np.nan),
             np.empty(0), np.empty(0), 0.0, room_for_past(problem), -1, np.inf,
         )  # fmt: skip
 
