@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from oracles import random_matrix
-from primaldual import Problem, advise
+from primaldual import Problem, advise, solve
 from primaldual._compile import kernel
 from primaldual.losses import Logistic
 from primaldual.rows import (
     _BROKEN,
     _CANONICAL,
     _NOT_CANONICAL,
+    FAR,
+    FAR_MODEL,
+    FAR_VECTOR,
     DenseRows,
     Matrix,
     SparseRows,
     _finite_nonzeros,
     _inspect,
+    model_slope,
     row_add,
     row_add_model,
     row_dot,
@@ -433,3 +437,49 @@ def test_products_with_a_hessian_leave_out_flat_rows_only(X, layout, flat, as_co
     np.testing.assert_allclose(out, X.T @ (second * moved), atol=1e-14)
     np.testing.assert_allclose(dots[second > 0], moved[second > 0], atol=1e-14)
     assert energy == pytest.approx(second @ moved**2)
+
+
+# --- data beyond the caches, where the memory is asked ahead of time ------------------------------
+
+
+@kernel
+def model_slopes(rows, model, out):
+    for i in range(len(out)):
+        out[i] = model_slope(rows, i, model)[0]
+
+
+def far_data(n, d, per_row):
+    """Rows of equal length in random columns; the last row and the last column are in use."""
+    rng = np.random.default_rng(0)
+    indices = rng.integers(0, d, n * per_row, dtype=np.int32)
+    indices[-1] = d - 1
+    indptr = np.arange(n + 1) * per_row
+    X = sparse.csr_array((rng.standard_normal(n * per_row), indices, indptr), shape=(n, d))
+    X.sum_duplicates()
+    return X, rng.standard_normal(d), rng.standard_normal(n)
+
+
+def test_products_with_far_vectors_are_those_of_scipy():
+    X, w, alpha = far_data(2000, FAR_VECTOR + 1, 200)
+    matrix = Matrix(X)
+    z, v = matrix.both_products(w, alpha)
+    for ours in (matrix.times(w), z):
+        assert np.allclose(ours, X @ w, rtol=1e-12, atol=1e-12)
+    for ours in (matrix.transposed_times(alpha), v):
+        assert np.allclose(ours, X.T @ alpha, rtol=1e-12, atol=1e-12)
+
+
+def test_long_columns_of_a_far_model_are_summed_whole():
+    X, _, first = far_data(FAR_MODEL // 2 + 1, 7, 4)
+    model = np.stack([first, np.ones_like(first)], axis=1)
+    out = np.empty(7)
+    model_slopes(Matrix(X).by_feature, model, out)
+    assert np.allclose(out, X.T @ first, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["dual_cd", "primal_cd"])
+def test_descent_on_far_data_comes_to_its_gap(method):
+    X, w, _ = far_data(FAR // 20, 1000, 21)
+    assert X.nnz > FAR
+    problem = Problem(X, np.where(X @ w > 0, 1.0, -1.0), lam=0.1)
+    assert solve(problem, method, tol=1e-4, seed=0, max_passes=60).converged
