@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from primaldual import Problem, datasets, solve
+from primaldual.losses import derivatives, sum_values
 from primaldual.methods.auto import epochs_left
 from primaldual.methods.dual_cd import DualCD
+from primaldual.methods.gram_newton import GramNewton
 from primaldual.methods.gram_newton_cg import GramNewtonCG
-from primaldual.methods.newton import Newton, cholesky_solver, is_small
+from primaldual.methods.newton import Newton, cholesky_solver, is_small, line_search
 from primaldual.methods.newton_cg import NewtonCG
+from primaldual.own_loss import as_loss
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +151,29 @@ def test_a_singular_matrix_factored_block_by_block_gets_a_little_more_ridge(monk
     right = hessian @ np.ones(50)
     found = cholesky_solver(hessian.copy(), 0.0)(right)
     np.testing.assert_allclose(hessian @ found, right, atol=1e-6)
+
+
+def test_a_line_search_does_not_end_where_a_slope_has_long_been_positive():
+    # Both losses are lines but for a bend. The slope goes from −8000 to 2000 at the bend of the
+    # first, at s = 0.005: a quarter of its size, but uphill from there.
+    loss, y, c = as_loss("logistic"), np.array([1.0, -1.0]), np.ones(2)
+    z, change = np.array([-50.0, 1e6]), np.array([1e4, 2e3])
+    first, second = np.empty(2), np.empty(2)
+    derivatives(loss, z, y, c, first)
+    slope = float(first @ change)
+    s = line_search(loss, z, change, y, c, slope, 0.0, 1e-9, first, second)
+    assert sum_values(loss, z + s * change, y, c) < sum_values(loss, z, y, c)
+
+
+@pytest.mark.parametrize("method", [GramNewton, GramNewtonCG])
+def test_newton_in_the_space_of_the_examples_does_not_start_far_out(method):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 400)) + 2, np.where(rng.random(100) < 0.5, 1.0, -1.0)
+    problem, alpha = Problem(X, y, lam=1e-2), y * rng.random(100)
+    assert problem.certify(alpha=alpha).primal > 100 * problem.primal_at_zero
+    checks = []
+    for start in (None, (None, alpha)):
+        told = []
+        assert solve(problem, method(), tol=1e-6, start=start, callback=told.append).converged
+        checks.append(len(told))
+    assert checks[1] <= checks[0] + 2  # one of them is that of the start itself

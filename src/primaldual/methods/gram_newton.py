@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
+from ..losses import sum_values
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import first_alpha, into_domain
@@ -79,16 +80,14 @@ class GramNewton:
         alpha: FloatArray | None = None,
         rng: Generator | None = None,
     ) -> State:
-        """The state at ``alpha``, at the dual point of ``w``, or at zero."""
+        """The state at ``alpha``, at the dual point of ``w``, or at zero, not too far out."""
         lower = problem.matrix.gram_of_examples()
         lower /= problem.lam * problem.n
         gram = np.tril(lower) + np.tril(lower, -1).T
         alpha = (
             np.zeros(problem.n) if w is None and alpha is None else first_alpha(problem, w, alpha)
         )
-        z = gram @ alpha
-        b = problem.best_intercept(z)
-        return State(problem, gram, alpha, b, z + b, alpha)
+        return State(problem, gram, *not_too_far(problem, alpha, gram @ alpha))
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One Newton step."""
@@ -111,6 +110,28 @@ class GramNewton:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """One step, at the cost of one factorisation: Newton's rate does not depend on K."""
         return Complexity(1.0, _step_work(problem), problem.matrix.nnz)
+
+
+def not_too_far(
+    problem: Problem, alpha: FloatArray, z: FloatArray
+) -> tuple[FloatArray, float, FloatArray, FloatArray]:
+    """The point to start from at α, whose scores are z: a, its intercept and margins, and α.
+
+    Far out, losses have next to no curvature, and a Newton step from there can be worthless: where
+    P(w(α)) is above P(0), a is about the best point between zero and α.
+    """
+    b, square = problem.best_intercept(z), float(alpha @ z)
+    total = float(sum_values(problem.loss, z + b, problem.y, problem.sample_weight)) + 0.5 * square
+    if total <= problem.primal_at_zero * problem.n:
+        return alpha, b, z + b, alpha
+    nothing = np.zeros(problem.n)
+    first, second = slopes(problem, nothing)
+    share = line_search(
+        problem.loss, nothing, z, problem.y, problem.sample_weight, float(first @ z), 0.0, square,
+        first, second,
+    )  # fmt: skip
+    b = problem.best_intercept(share * z)
+    return share * alpha, b, share * z + b, alpha
 
 
 def move(

@@ -14,7 +14,7 @@ from ..complexity import Complexity
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .base import first_alpha
-from .gram_newton import FLAT, move
+from .gram_newton import FLAT, move, not_too_far
 from .newton import SHORT, slopes
 from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS, next_forcing
 
@@ -87,11 +87,10 @@ class GramNewtonCG:
         alpha: FloatArray | None = None,
         rng: Generator | None = None,
     ) -> State:
-        """The state at ``alpha``, at the dual point of ``w``, or at zero."""
+        """The state at ``alpha``, at the dual point of ``w``, or at zero, not too far out."""
         alpha = first_alpha(problem, w, alpha)
         z = problem.matrix.times(problem.primal_point(alpha))
-        b = problem.best_intercept(z)
-        return State(problem, alpha, b, z + b, alpha)
+        return State(problem, *not_too_far(problem, alpha, z))
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One truncated Newton step."""

@@ -39,6 +39,8 @@ SHORT = 0.1
 
 # Points that a line search tries, at most.
 LINE_STEPS = 41
+# A slope has risen evenly if its derivative is this part of that on average so far, or one over it.
+EVEN = 0.5
 
 # Multiply-adds that BLAS does in the time coordinate descent needs for one nonzero.
 BLAS = 16
@@ -490,11 +492,11 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second, sh
     """s ≥ 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
 
     ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
-    step is taken if it leaves at most that share of the slope; otherwise Newton's method on the
-    slope, in a bracket.
+    step is taken if it leads down and leaves at most that share of the slope; otherwise Newton's
+    method on the slope, in a bracket.
     c_j φ'_j and c_j φ''_j after the step are left in ``first`` and ``second``.
     """
-    low, high, s = 0.0, np.inf, 1.0
+    low, high, s, slope_low = 0.0, np.inf, 1.0, at_zero
     if not at_zero < 0.0:
         high = s = 0.0  # not a way down: rounding has the better of the direction
     for k in range(LINE_STEPS):
@@ -504,12 +506,18 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second, sh
             first[j], second[j] = c[j] * one, c[j] * two
             slope += first[j] * change[j]
             curvature += second[j] * change[j] * change[j]
-        if high == 0.0 or abs(slope) <= share * abs(at_zero) or k + 1 == LINE_STEPS:
+        if high == 0.0 or k + 1 == LINE_STEPS:
+            break
+        # A positive slope that rose early and then stayed the same has led uphill: it did not if it
+        # rose all the way, as that of a quadratic does, or if there was more way down before.
+        bend = s * curvature / (slope - at_zero) if slope > 0.0 else 1.0
+        down = EVEN <= bend <= 1.0 / EVEN or low * slope_low + (s - low) * slope <= 0.0
+        if abs(slope) <= share * abs(at_zero) and down:
             break
         if slope > 0:
             high = s
         else:
-            low = s
+            low, slope_low = s, slope
         s -= slope / curvature
         if not (low < s < high):
             s = 0.5 * (low + high) if high < np.inf else 2.0 * low
