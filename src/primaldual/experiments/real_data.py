@@ -26,5 +26,5 @@ def news() -> tuple[Any, Any, str]:
 
 @lru_cache(maxsize=1)
 def _load_once(name: str) -> tuple[Any, Any]:
-    """Reading the news takes half a minute, and two items want them."""
+    """Reading the news takes seconds, and two items want them."""
     return load(name)

@@ -248,6 +248,7 @@ class DualCD:
 
 def _numbers(problem: Problem, alpha: FloatArray) -> FloatArray:
     """All that a visit needs to know of an example but its row, in half of a line of the caches."""
+    # NumPy's arrays begin anywhere: a row must not lie in two lines.
     room = np.empty(4 * problem.n + 4)
     skip = -room.__array_interface__["data"][0] // room.itemsize % 4
     numbers = room[skip : skip + 4 * problem.n].reshape(problem.n, 4)
