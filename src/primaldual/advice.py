@@ -48,10 +48,10 @@ class Practice:
 
 
 # How sure the choice of coordinate descent's side is, by the factor between the two costs that are
-# expected, or with n < d, where mostly only the dual is looked at; counted on 1212 problems
+# expected, or with n < d, where mostly only the dual is looked at; counted on 1208 problems
 # (docs/choose.md).
 _CLOSE = 1.3
-_CONFIDENCE = {"wide": 0.99, "clear": 0.95, "close": 0.87}
+_CONFIDENCE = {"wide": 0.99, "clear": 0.94, "close": 0.81}
 _CONFIDENCE["corners"] = 1.0  # there is no other side
 
 
