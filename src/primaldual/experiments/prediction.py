@@ -20,17 +20,16 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from primaldual import METHODS, Advice, Problem, Result, advise, solve, structure_cost
+from primaldual import METHODS, Advice, Problem, advise, solve, structure_cost
 from primaldual import datasets as data
 
+from .contenders import REPEATS, SHORT, Contender, in_turn, load_kernels
 from .drawing import DUAL, INK, PRIMAL, THIRD, look, new_figure
 from .record import Claim, Item, Row, number
 
 TOL = 1e-6
 SIDES = {"primal": "primal_cd", "dual": "dual_cd"}  # ours
 PAPER = {"primal": "nsync", "dual": "quartz"}
-# What ``solve`` chooses from.
-ENGINE = (*SIDES.values(), "newton", "gram_newton", "newton_cg", "gram_newton_cg")
 LAM_N = (0.01, 0.1, 1.0, 10.0, 100.0)
 LOSSES = ("logistic", "squared", "squared_hinge")
 SCALINGS = ("raw", "rows")
@@ -44,10 +43,6 @@ QUICK_FILES = ("heart_scale", "colon-cancer")
 # LEAST seconds, and one that did not arrive counts as that many times dearer, or as what it used if
 # that is more.
 PATIENCE, LEAST = 20.0, 0.2
-# Runs shorter than SHORT seconds are repeated, all contenders in turn, three times and until they
-# have taken ENOUGH seconds each; the shortest counts. A contender that took BEATEN times as long as
-# another is not repeated.
-SHORT, ENOUGH, REPEATS, MOST_REPEATS, BEATEN = 0.3, 0.05, 3, 50, 5.0
 # The paper's own two methods take part up to this many nonzeros.
 PAPER_NNZ = 400_000
 
@@ -179,84 +174,22 @@ def measure(item: Data, loss: str, lam_n: float, scaling: str, max_time: float) 
             row[f"{side} {kind}arrived"] = False
             if not methods:
                 continue
-            _load_kernels(loss, methods[side], is_sparse)
-            contender = Contender(f"{side} {kind}", fresh, methods[side], limit)
+            load_kernels(loss, methods[side], is_sparse)
+            contender = Contender(f"{side} {kind}", fresh, methods[side], TOL, limit)
             contender.run()
             if contender.best.converged:
                 limit = min(max_time, max(LEAST, PATIENCE * contender.seconds))
             row |= contender.entries()
             if not kind:
                 ours.append(contender)
-    _load_kernels(loss, "auto", is_sparse)
-    ours.append(Contender("auto ", fresh, "auto", max_time))
+    load_kernels(loss, "auto", is_sparse)
+    ours.append(Contender("auto ", fresh, "auto", TOL, max_time))
     ours[-1].run()
     in_turn(ours)
     for contender in ours:
         row |= contender.entries()
     row["auto"] = "+".join(note.split(":")[0] for note in ours[-1].best.trace.notes)
     return row
-
-
-class Contender:
-    """One method on one problem: the quickest of its runs, from the data to the proof.
-
-    Each run has a fresh problem: what it finds out about the data is part of its time, which is
-    that of the processor.
-    """
-
-    best: Result
-    seconds = math.inf  # of the best run
-
-    def __init__(
-        self, label: str, fresh: Callable[[], Problem], method: str, max_time: float
-    ) -> None:
-        self.label, self.fresh, self.method, self.max_time = label, fresh, method, max_time
-        self.runs, self.spent, self.last = 0, 0.0, 0.0
-
-    def run(self) -> None:
-        """Run once more, with a seed of its own."""
-        problem = self.fresh()
-        chosen: Any = _contender(self.method)
-        began = time.process_time()
-        result = solve(
-            problem, chosen, tol=TOL, max_passes=1e7, max_time=self.max_time, seed=self.runs
-        )
-        self.last = time.process_time() - began
-        if not self.runs or (result.converged, -self.last) > (self.best.converged, -self.seconds):
-            self.best, self.seconds = result, self.last
-        self.runs, self.spent = self.runs + 1, self.spent + self.last
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether further runs would not change much."""
-        if self.last > SHORT:
-            return self.runs > 1 or self.method != "auto"
-        return self.runs >= MOST_REPEATS or (self.runs >= REPEATS and self.spent >= ENOUGH)
-
-    def entries(self) -> Row:
-        """What a row of the study says of it."""
-        return {
-            f"{self.label}passes": self.best.passes,
-            f"{self.label}seconds": self.seconds,
-            f"{self.label}arrived": self.best.converged,
-        }
-
-
-def in_turn(contenders: Sequence[Contender]) -> None:
-    """Run all that are near the lead again and again, one after the other, until it is settled."""
-    while True:
-        lead = min(contender.seconds for contender in contenders)
-        open_ones = [
-            contender
-            for contender in contenders
-            # The first run may have loaded code that no toy has asked for.
-            if not contender.is_settled
-            and (contender.runs == 1 or contender.seconds <= BEATEN * lead)
-        ]
-        if not open_ones:
-            return
-        for contender in open_ones:
-            contender.run()
 
 
 def _advised(fresh: Callable[[], Problem]) -> tuple[Advice, str, float]:
@@ -274,23 +207,6 @@ def _advised(fresh: Callable[[], Problem]) -> tuple[Advice, str, float]:
     return advice, advice.side if practice is None else practice.side, min(taken)
 
 
-def _contender(method: str) -> Any:
-    """The method by its name; Algorithm 2 in the variant of the paper's experiments."""
-    quartz: Any = METHODS["quartz"]
-    return quartz(step="inexact") if method == "quartz" else method
-
-
-@cache
-def _load_kernels(loss: str, method: str, is_sparse: bool) -> None:
-    """Run once on a toy, so that no run that counts waits for compiled code."""
-    X: Any = data.random_matrix(5, 8, seed=0)
-    y = data.labels(X, seed=0)
-    problem = Problem(X if is_sparse else X.toarray(), y, loss=loss, lam=0.1)
-    names = ENGINE if method == "auto" else (method,)
-    for name in names:
-        solve(problem, _contender(name), tol=1e-3, max_passes=20, seed=0)
-
-
 @cache
 def seconds_per_nonzero(side: str, loss: str, is_sparse: bool) -> float:
     """The machine's constant: seconds per visited nonzero of one side's method on random data."""
@@ -298,7 +214,7 @@ def seconds_per_nonzero(side: str, loss: str, is_sparse: bool) -> float:
     if not is_sparse:
         X = data.random_matrix(450, 450, seed=0).toarray()
     y = data.labels(X, seed=0)
-    _load_kernels(loss, SIDES[side], is_sparse)
+    load_kernels(loss, SIDES[side], is_sparse)
     prices = []
     for seed in range(REPEATS):
         problem = Problem(X, y, loss=loss, lam=1 / X.shape[0])
