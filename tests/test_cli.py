@@ -588,3 +588,12 @@ def stamp(path):
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_mtime_ns
+
+
+def test_a_run_with_a_checkpoint_removes_half_a_model_that_a_kill_has_left(run, text, tmp_path):
+    place, other = tmp_path / "model", tmp_path / ".other.0a1b2c3d.tmp"
+    half = tmp_path / ".model.0a1b2c3d.tmp"
+    for path in (half, other):
+        path.write_bytes(b"half")
+    good(run("fit", text, "-o", place, "--checkpoint", tmp_path / "checkpoint"))
+    assert sorted(tmp_path.iterdir()) == sorted([place, other])

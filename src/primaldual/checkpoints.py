@@ -146,7 +146,7 @@ class Checkpoint:
         self._digests = Digests()
         self._last = time.monotonic()
         self._elders = weakref.WeakSet(threading.enumerate())
-        self._remove_leftovers()
+        container.remove_leftovers(self.path)
 
     @property
     def _is_recording(self) -> bool:
@@ -239,21 +239,13 @@ class Checkpoint:
             return
         try:
             self.path.unlink(missing_ok=True)
-            self._remove_leftovers()
+            container.remove_leftovers(self.path)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be removed, and is not needed: {error}.",
                 CheckpointWarning,
                 stacklevel=2,
             )
-
-    def _remove_leftovers(self) -> None:
-        """Remove what a kill in the middle of a write has left."""
-        target = Path(os.path.realpath(self.path))
-        prefix, suffix = f".{target.name}.", ".tmp"
-        for entry in os.scandir(target.parent):
-            if entry.name.startswith(prefix) and entry.name.endswith(suffix):
-                Path(entry.path).unlink(missing_ok=True)
 
 
 @dataclass

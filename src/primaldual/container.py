@@ -82,7 +82,8 @@ def write(
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(f"{path}: expected a regular file to replace, found something else.")
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    before, after = _around(target)
+    partial = target.with_name(f"{before}{secrets.token_hex(4)}{after}")
     try:
         with open(partial, "wb") as file:
             digest = hashlib.sha256()
@@ -103,6 +104,20 @@ def write(
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
     _sync_folder(target.parent)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what kills in the middle of writes to ``path`` have left; nobody may be writing it."""
+    target = Path(os.path.realpath(path))
+    before, after = _around(target)
+    for entry in os.scandir(target.parent):
+        if entry.name.startswith(before) and entry.name.endswith(after):
+            Path(entry.path).unlink(missing_ok=True)
+
+
+def _around(target: Path) -> tuple[str, str]:
+    """What comes before and after a random part in the name of a file that is not complete."""
+    return f".{target.name}.", ".tmp"
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -96,6 +96,7 @@ def fit(
 ) -> None:
     """Train a model and write it to a file, with the certificate of how good it is."""
     from .._compile import seconds_compiling
+    from ..container import remove_leftovers
 
     data.require_place(output, file, checkpoint)
     if checkpoint is not None:
@@ -124,6 +125,8 @@ def fit(
             _fit(model.set_params(callback=watch), given)
             stopper.ignore()
             _write(model.set_params(callback=None), given, output)
+            if checkpoint is not None:
+                remove_leftovers(output)  # of an earlier run that was killed while it wrote
     except KeyboardInterrupt:
         fail(f"interrupted before there was a model; {output} was not written.", INTERRUPTED)
     seconds = time.perf_counter() - seconds_compiling() - began
