@@ -182,6 +182,7 @@ def row(primal, dual, *, ratio=0.5, arrived=(True, True), auto=1.0):
         "c_P T_P/(c_D T_D)": ratio, "advise": "primal", "practice": "dual",
         "advise seconds": 0.5, "auto": "dual_cd+newton",
         "auto seconds": auto, "auto arrived": True,
+        "advised seconds": 2 * auto, "advised arrived": True,
     }  # fmt: skip
     for side, seconds, there in (("primal", primal, arrived[0]), ("dual", dual, arrived[1])):
         for kind in ("", "paper "):
@@ -200,6 +201,7 @@ def test_regret_is_the_cost_of_the_choice_over_the_better_one():
     assert by_rule["auto, the side it starts on"]["max, seconds"] == 2
     assert by_rule["the same and its own cost"]["max, seconds"] == 2.5
     assert by_rule["auto, as it ran"]["mean regret, seconds"] == pytest.approx((1 / 2) ** (1 / 3))
+    assert by_rule[prediction.FOLLOWED]["max, seconds"] == 2
     assert by_rule["dual if n < d (scikit-learn)"]["right, passes"] == pytest.approx(2 / 3)
     assert by_rule["dual if n ≥ d (Snap ML)"]["right, passes"] == pytest.approx(2 / 3)
 

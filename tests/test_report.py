@@ -406,7 +406,7 @@ def test_advice_and_result_show_themselves_in_a_notebook():
         figure = thing.plot()
         assert len(figure.axes) == panels
         assert figure._repr_html_().startswith("<svg")
-    bare = dataclasses.replace(advice, problem=None)
+    bare = advice.without_data()
     assert bare == advice and len(bare.plot().axes) == 1
 
 

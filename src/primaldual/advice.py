@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._cached import cached_property
 from ._types import Side
-from .complexity import Complexity, complexity, structure_cost, unbounded
+from .complexity import (
+    Complexity,
+    complexity,
+    importance_complexity,
+    structure_cost,
+    unbounded,
+)
 from .methods import METHODS
 from .methods.base import coordinates, default_sampling
-from .methods.choice import first_choice
+from .methods.choice import dense_pays, first_choice
 from .methods.forecast import likely_side
 from .own_loss import loss_name
 from .problem import Coordinates, Problem
@@ -51,27 +57,106 @@ class Practice:
 # expected, or with n < d, where mostly only the dual is looked at; counted on 1208 problems
 # (docs/choose.md).
 _CLOSE = 1.3
-_CONFIDENCE = {"wide": 0.99, "clear": 0.94, "close": 0.81}
+_CONFIDENCE = {"wide": 0.99, "clear": 0.94, "close": 0.81, "unseen": 0.7}
 _CONFIDENCE["corners"] = 1.0  # there is no other side
 
 
 @dataclass(frozen=True)
-class Advice:
-    """Which side to solve on, what each side costs, and why.
-
-    ``primal`` and ``dual`` hold K (``iterations``), W (``cost``), T (``total``) and
-    ``passes(eps)``. They are bounds: what the theory guarantees, not what is measured.
-    """
+class Bounds:
+    """What the theory guarantees of both sides, and the side it therefore names."""
 
     primal: Complexity
     dual: Complexity
     side: Side
     reason: str
-    d: int
-    n: int
-    sampling: str = "importance"
-    ranking: tuple[tuple[str, Complexity], ...] = ()  # methods by their T, where asked for
-    problem: Problem | None = field(default=None, repr=False, compare=False)  # for the plots
+
+
+class Advice:
+    """Which side to solve on, what each side costs, and why.
+
+    ``primal`` and ``dual`` hold K (``iterations``), W (``cost``), T (``total``) and
+    ``passes(eps)``. They are bounds: what the theory guarantees, not what is measured. ``practice``
+    names the side that should be faster in seconds. Each is found out when it is first asked for:
+    ``solve(problem, advice)`` asks for ``practice`` alone.
+    """
+
+    def __init__(
+        self,
+        problem: Problem | None,
+        d: int,
+        n: int,
+        sampling: str = "importance",
+        methods: Sequence[str] = (),
+    ) -> None:
+        self.problem = problem  # None where the data is no longer at hand
+        self.d, self.n = d, n
+        self.sampling = sampling
+        self.methods = tuple(methods)
+
+    @classmethod
+    def kept(
+        cls,
+        d: int,
+        n: int,
+        sampling: str,
+        bounds: Bounds,
+        ranking: tuple[tuple[str, Complexity], ...],
+    ) -> Advice:
+        """An advice without its data, as a fitted or a loaded model has it."""
+        advice = cls(None, d, n, sampling, [name for name, _ in ranking])
+        advice.bounds, advice.ranking = bounds, ranking
+        return advice
+
+    def without_data(self) -> Advice:
+        """The same bounds and ranking, without the problem and so without ``practice``."""
+        return Advice.kept(self.d, self.n, self.sampling, self.bounds, self.ranking)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy or a pickle of a model must not carry the data it was trained on.
+        return Advice.kept, (self.d, self.n, self.sampling, self.bounds, self.ranking)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Advice) and self.__reduce__() == other.__reduce__()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Advice({self.bounds}, d={self.d}, n={self.n}, sampling={self.sampling!r})"
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """T of both sides and the cheaper one."""
+        assert self.problem is not None
+        return _bounds(self.problem, self.sampling)
+
+    @cached_property
+    def ranking(self) -> tuple[tuple[str, Complexity], ...]:
+        """Methods by their T, where asked for."""
+        if self.problem is None:
+            return ()
+        problem = self.problem
+        stated = [(name, stated_complexity(problem, name)) for name in self.methods]
+        return tuple(sorted(stated, key=lambda entry: entry[1].total))
+
+    @property
+    def primal(self) -> Complexity:
+        """K, W and T on the primal."""
+        return self.bounds.primal
+
+    @property
+    def dual(self) -> Complexity:
+        """K, W and T on the dual."""
+        return self.bounds.dual
+
+    @property
+    def side(self) -> Side:
+        """The side with the smaller T."""
+        return self.bounds.side
+
+    @property
+    def reason(self) -> str:
+        """What about the data decides, in a sentence."""
+        return self.bounds.reason
 
     @property
     def ratio(self) -> float:
@@ -132,7 +217,7 @@ class Advice:
 
 
 def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str] = ()) -> Advice:
-    """Compare the two sides of ``problem`` by T = K W, the nonzeros each has to visit.
+    """Compare the two sides of ``problem``: by the theory's bounds, and by what to expect of them.
 
     Parameters
     ----------
@@ -141,6 +226,11 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
         The sampling both sides use; importance sampling is the best serial one (Theorem 2).
     methods : sequence of str
         Names in ``METHODS`` to be ranked by the T each states for itself.
+
+    Returns
+    -------
+    Advice
+        To be read, or to be followed: ``solve(problem, advice)``.
 
     Examples
     --------
@@ -151,35 +241,39 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
     >>> advice.side
     'dual'
     """
-    side: Side
-    if problem.is_smooth:
-        primal = complexity(problem.features, as_sampling(sampling, problem.features))
-        dual = complexity(problem.examples, as_sampling(sampling, problem.examples))
-        side = "primal" if primal.total <= dual.total else "dual"
-        reason = _reason(problem, primal, dual, side)
-    else:
-        primal, dual, side = unbounded(problem.features), unbounded(problem.examples), "dual"
+    advice = Advice(problem, problem.d, problem.n, sampling, methods)
+    if sampling != "importance" or methods:
+        _ = advice.bounds, advice.ranking  # a wrong name is refused here
+    return advice
+
+
+def _bounds(problem: Problem, sampling: str) -> Bounds:
+    """T of both sides with that sampling, and what it says."""
+    sides = (problem.features, problem.examples)
+    if not problem.is_smooth:
         reason = (
             f"the loss {loss_name(problem.loss)!r} has corners, so that β and with it both bounds "
             "are infinite; only the dual has coordinate steps."
         )
-    ranking = sorted(
-        ((name, stated_complexity(problem, name)) for name in methods),
-        key=lambda entry: entry[1].total,
-    )
-    return Advice(
-        primal, dual, side, reason, problem.d, problem.n, sampling, tuple(ranking), problem
-    )
+        return Bounds(unbounded(sides[0]), unbounded(sides[1]), "dual", reason)
+    if sampling == "importance":
+        primal, dual = map(importance_complexity, sides)
+    else:
+        primal, dual = (complexity(one, as_sampling(sampling, one)) for one in sides)
+    side: Side = "primal" if primal.total <= dual.total else "dual"
+    return Bounds(primal, dual, side, _reason(problem, primal, dual, side))
 
 
 def _practice(problem: Problem) -> Practice:
     """What the engine would do, and how sure it can be."""
     name, why, factor = likely_side(problem)
-    first, reason = first_choice(problem)
+    first, reason = first_choice(problem.densified() if dense_pays(problem) else problem)
     if not problem.is_smooth:
         kind = "corners"
     elif problem.n < problem.d:
         kind = "wide"
+    elif math.isnan(factor):
+        kind = "unseen"
     else:
         kind = "clear" if factor >= _CLOSE else "close"
     evidence = [why]

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from . import container, estimators
-from .advice import Advice
+from .advice import Advice, Bounds
 from .complexity import Complexity
 from .container import ContainerError
 from .losses import LOSSES
@@ -405,7 +405,8 @@ def _advice(kept: dict[str, Any], costs: dict[str, Any]) -> Advice:
     """The advice with its complexities, without the problem."""
     sides = {side: Complexity(**costs[side]) for side in SIDES}
     ranking = tuple((name, Complexity(**stated)) for name, stated in kept["ranking"])
-    return Advice(**{**{key: kept[key] for key in _ADVICE}, **sides, "ranking": ranking})
+    bounds = Bounds(**sides, side=kept["side"], reason=kept["reason"])
+    return Advice.kept(kept["d"], kept["n"], kept["sampling"], bounds, ranking)
 
 
 def _require_consistent(estimator: Any) -> None:

@@ -16,6 +16,7 @@ from . import checkpoints
 from ._cached import cached_property
 from ._compile import seconds_compiling
 from ._types import FloatArray
+from .advice import Advice
 from .checkpoints import Entry
 from .methods import METHODS, Method
 from .methods.auto import ENGINE, Auto, engine_method
@@ -51,7 +52,7 @@ Callback = Callable[[Progress], Any]
 
 def solve(
     problem: Problem,
-    method: str | Method = "auto",
+    method: str | Method | Advice = "auto",
     sampling: str | Sampling | None = None,
     tol: float = 1e-6,
     max_passes: float = 1000,
@@ -67,7 +68,8 @@ def solve(
     problem : Problem
     method : str or Method
         A name in ``METHODS``, one of its classes or objects, or "auto": the engine picks the
-        method that should be cheapest, watches it, and changes it if it is slow.
+        method that should be cheapest, watches it, and changes it if it is slow. An ``Advice`` on
+        this problem does the same, beginning with the method that it names.
     sampling : str or Sampling, optional
         A name in ``SAMPLINGS`` or an object for the method's side. By default the method's own.
     tol : float
@@ -100,7 +102,7 @@ def solve(
     """
     _require_limits(tol, max_passes, max_time)
     run = _Run(problem, tol, max_passes, max_time, callback)
-    name, runner = _as_method(method, tol)
+    name, runner = _as_method(problem, method, tol)
     chosen = require_usable(problem, name, runner, sampling)
     w, alpha = _start_point(problem, start)
     checkpoint = checkpoints.current()
@@ -483,10 +485,12 @@ def _chunks(draws: Draws, counts: Any, first: int) -> Iterator[Draws]:
 # At the door
 
 
-def _as_method(method: Any, tol: float) -> tuple[str, Method]:
+def _as_method(problem: Problem, method: Any, tol: float) -> tuple[str, Method]:
     """The method's name and the method, ready to start."""
     if isinstance(method, str) and method == "auto":
         return "auto", Auto(tol)
+    if isinstance(method, Advice):
+        return "auto", Auto(tol, _advised(problem, method))
     if isinstance(method, str):
         if method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}.")
@@ -501,6 +505,21 @@ def _as_method(method: Any, tol: float) -> tuple[str, Method]:
         )
     names = {kind: name for name, kind in METHODS.items()}
     return names.get(type(method), type(method).__name__), method
+
+
+def _advised(problem: Problem, advice: Advice) -> tuple[str, str]:
+    """The method that the advice names, and why it is taken."""
+    if advice.practice is None:
+        raise ValueError(
+            "method: this advice comes without its data, so it names no method. "
+            "Ask again: solve(problem, advise(problem))."
+        )
+    if (advice.n, advice.d) != (problem.n, problem.d):
+        raise ValueError(
+            f"method: the advice is on {advice.n} examples of {advice.d} features, the problem has "
+            f"{problem.n} of {problem.d}. Ask again: solve(problem, advise(problem))."
+        )
+    return advice.practice.method, "as advised"
 
 
 def require_usable(problem: Problem, name: str, method: Method, sampling: Any) -> Sampling | None:

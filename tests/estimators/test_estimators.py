@@ -126,6 +126,14 @@ def test_the_attributes_are_there_and_the_gap_is_certified(kind, wine, diabetes)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+def test_a_pickled_model_does_not_carry_its_training_data():
+    X = np.random.default_rng(0).standard_normal((5000, 40))
+    model = LogisticRegression().fit(X, X[:, 0] > 0)
+    kept = pickle.dumps(model)  # dual_coef_ has a number for each example
+    assert len(kept) < X.nbytes / 10
+    assert pickle.loads(kept).advice_ == model.advice_
+
+
 @pytest.mark.parametrize("kind", CLASSIFIERS + REGRESSORS)
 def test_the_scikit_learn_twin_predicts_the_same(kind, wine, diabetes):
     X, y = data_for(kind, wine, diabetes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -70,14 +72,7 @@ def test_smallest_eigenvalue_of_the_primal_hessian(most, is_sparse, monkeypatch)
     problem = Problem(data, y, loss="squared", lam=0.01, sample_weight=c)
     H = X.T @ (problem.sample_weight[:, None] * X) + 3.0 * np.eye(40)
     expected = np.linalg.eigvalsh(unit_diagonal(H))[0]
-    assert smallest_eigenvalue(problem, "feature") == pytest.approx(expected, rel=1e-6)
-
-
-def test_smallest_eigenvalue_of_the_dual_hessian():
-    X, y = chain(30, 200, 0.5)
-    expected = np.linalg.eigvalsh(unit_diagonal(X @ X.T + 0.3 * np.eye(30)))[0]
-    problem = Problem(X, y, loss="squared", lam=0.01)
-    assert smallest_eigenvalue(problem, "example") == pytest.approx(expected, rel=1e-8)
+    assert smallest_eigenvalue(problem) == pytest.approx(expected, rel=1e-6)
 
 
 def test_smallest_eigenvalue_by_a_sample_is_about_that_of_all():
@@ -85,7 +80,7 @@ def test_smallest_eigenvalue_by_a_sample_is_about_that_of_all():
     problem = Problem(X, y, loss="squared", lam=1e-4)
     H = X.T @ X + 2.0 * np.eye(30)
     expected = np.linalg.eigvalsh(unit_diagonal(H))[0]
-    assert smallest_eigenvalue(problem, "feature") == pytest.approx(expected, rel=0.3)
+    assert smallest_eigenvalue(problem) == pytest.approx(expected, rel=0.3)
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
@@ -94,19 +89,33 @@ def test_likely_side_has_an_answer_for_numbers_of_any_size(shape, scale):
     X = scale * np.random.default_rng(0).standard_normal(shape)
     y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
     with np.errstate(over="ignore"):
-        likely = likely_side(Problem(X, y, loss="squared", lam=1e-3))
+        likely = likely_side(Problem(X, y, loss="squared", lam=1e-3), look=np.inf)
     assert likely.method in ("primal_cd", "dual_cd") and likely.factor >= 1
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_likely_side_follows_the_spectrum(loss):
     X, y = chain(2000, 40, 0.0)
-    assert likely_side(Problem(X, y, loss=loss, lam=1e-6)).method == "primal_cd"
+    assert likely_side(Problem(X, y, loss=loss, lam=1e-6), look=np.inf).method == "primal_cd"
     X, y = chain(2000, 40, 0.999)  # one feature is nearly the next
-    alike = likely_side(Problem(X, y, loss=loss, lam=1e-2))
+    alike = likely_side(Problem(X, y, loss=loss, lam=1e-2), look=np.inf)
     assert alike.method == "dual_cd" and alike.factor > 1
     X, y = chain(40, 4000, 0.5)
     assert likely_side(Problem(X, y, loss=loss, lam=1e-2)).method == "dual_cd"
+
+
+def test_likely_side_looks_only_where_that_is_cheap_and_can_decide(monkeypatch):
+    def seen(problem):
+        raise AssertionError("the spectrum was looked at")
+
+    monkeypatch.setattr("primaldual.methods.forecast.smallest_eigenvalue", seen)
+    X, y = chain(400, 40, 0.5)
+    assert math.isnan(likely_side(Problem(X, y, loss="squared", lam=1e-6)).factor)
+    easy = likely_side(Problem(X, y, loss="squared", lam=100.0))
+    assert easy.method == "dual_cd" and easy.factor > 1
+    X, y = chain(40_000, 40, 0.5)
+    with pytest.raises(AssertionError, match="looked at"):
+        likely_side(Problem(X, y, loss="squared", lam=1e-6))
 
 
 def test_squared_cosine_of_examples():

@@ -285,7 +285,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self.n_iter_ = max(math.ceil(solution.result.passes) for solution in solutions)
         self.dual_gap_ = worst.relative_gap
         self.side_ = max(("primal", "dual"), key=sides.count)
-        self.advice_ = advise(solutions[0].result.problem)
+        self.advice_ = advise(solutions[0].result.problem).without_data()
         self.stop_reason_ = _sentence(worst.result.status, worst.relative_gap <= self.tol)
         self.history_ = _history(solutions)
         if worst.relative_gap > self.tol and worst.result.status is not Status.STOPPED:

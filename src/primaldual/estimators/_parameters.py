@@ -27,7 +27,7 @@ ATTRIBUTES = """dual_coef_ : array
     side_ : str
         The side on which the fit finished.
     advice_ : Advice
-        What the theory says about the two sides of this problem.
+        What the theory says about the two sides of this problem; without the data.
     stop_reason_ : str
         Why the fit stopped.
     history_ : dict of arrays

@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from primaldual import METHODS, Problem, Result, solve
+from primaldual import METHODS, Problem, Result, advise, solve
 from primaldual import datasets as data
 
 from .record import Row
 
 # What ``solve`` chooses from.
 ENGINE = ("primal_cd", "dual_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg")
+# Who chooses from them: ``solve`` by itself, or as ``advise`` has told it.
+CHOOSING = ("auto", "advise")
 # Runs shorter than SHORT seconds are repeated, all contenders in turn, three times and until they
 # have taken ENOUGH seconds each; the shortest counts. A contender that took BEATEN times as long as
 # another is not repeated.
@@ -24,8 +26,8 @@ SHORT, ENOUGH, REPEATS, MOST_REPEATS, BEATEN = 0.3, 0.05, 3, 50, 5.0
 class Contender:
     """One method on one problem: the quickest of its runs, from the data to the proof.
 
-    Each run has a fresh problem: what it finds out about the data is part of its time, which is
-    that of the processor.
+    The method "advise" asks for advice and follows it. Each run has a fresh problem: what it finds
+    out about the data is part of its time, which is that of the processor.
     """
 
     best: Result
@@ -41,8 +43,8 @@ class Contender:
     def run(self) -> None:
         """Run once more, with a seed of its own."""
         problem = self.fresh()
-        chosen: Any = _contender(self.method)
         began = time.process_time()
+        chosen = advise(problem) if self.method == "advise" else _contender(self.method)
         result = solve(
             problem, chosen, tol=self.tol, max_passes=1e7, max_time=self.max_time, seed=self.runs
         )
@@ -55,7 +57,7 @@ class Contender:
     def is_settled(self) -> bool:
         """Whether further runs would not change much."""
         if self.last > SHORT:
-            return self.runs > 1 or self.method != "auto"
+            return self.runs > 1 or self.method not in CHOOSING
         return self.runs >= MOST_REPEATS or (self.runs >= REPEATS and self.spent >= ENOUGH)
 
     def entries(self) -> Row:
@@ -96,6 +98,6 @@ def load_kernels(loss: str, method: str, is_sparse: bool) -> None:
     X: Any = data.random_matrix(5, 8, seed=0)
     y = data.labels(X, seed=0)
     problem = Problem(X if is_sparse else X.toarray(), y, loss=loss, lam=0.1)
-    names = ENGINE if method == "auto" else (method,)
+    names = ENGINE if method in CHOOSING else (method,)
     for name in names:
         solve(problem, _contender(name), tol=1e-3, max_passes=20, seed=0)

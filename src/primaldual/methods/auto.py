@@ -21,6 +21,7 @@ from .choice import (
     HOPE,
     TRIAL_EPOCHS,
     TRIAL_PRICE,
+    dense_pays,
     first_choice,
     trial_length,
 )
@@ -44,10 +45,6 @@ from .prices import (
 )
 from .primal_cd import INNER_EPOCHS, PrimalCD
 from .ssnal import SSNAL
-
-# Sparse data with more than this share of nonzeros is copied into dense rows, if not too large.
-DENSE_SHARE = 0.25
-DENSE_PLACES = 50_000_000
 
 # Where T_D is at most so many passes, or where they cost next to nothing compared with it, an epoch
 # or two on the dual come before Newton's method, which then costs about this part of what it would
@@ -118,6 +115,8 @@ class Auto:
     ----------
     tol : float
         The relative gap the run aims at, to predict the work that is left.
+    advised : (str, str), optional
+        The method to start with and why, where that is known already.
     """
 
     side: ClassVar[Side] = "dual"
@@ -125,8 +124,9 @@ class Auto:
     corners: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, tol: float = 1e-6) -> None:
+    def __init__(self, tol: float = 1e-6, advised: tuple[str, str] | None = None) -> None:
         self.tol = tol
+        self.advised = advised
 
     def start(
         self,
@@ -159,7 +159,7 @@ class Auto:
 
     def _first(self, problem: Problem) -> tuple[str, str]:
         """The method to start with, and why."""
-        return first_choice(problem, self.tol)
+        return first_choice(problem, self.tol) if self.advised is None else self.advised
 
     def _wants_a_start(self, problem: Problem, name: str) -> bool:
         """Whether a few epochs on the dual lead Newton's method faster to where it converges.
@@ -349,13 +349,6 @@ TOLD = ("dual_cd", "primal_cd", "newton", "newton_cg", "gram_newton_cg")
 def engine_method(name: str, tol: float) -> Any:
     """One of the engine's methods; those that save work on the way are told the aim."""
     return ENGINE[name](tol) if name in TOLD else ENGINE[name]()
-
-
-def dense_pays(problem: Problem) -> bool:
-    """Whether sparse data is so full that dense rows are faster and not much larger."""
-    places = problem.n * problem.d
-    full = problem.matrix.is_sparse and problem.matrix.nnz > DENSE_SHARE * places
-    return full and places <= DENSE_PLACES
 
 
 def epochs_left(gaps: list[float], target: float, wakes: Sequence[int] = ()) -> float:

@@ -26,6 +26,10 @@ from .prices import (
     transpose_price,
 )
 
+# Sparse data with more than this share of nonzeros is copied into dense rows, if not too large.
+DENSE_SHARE = 0.25
+DENSE_PLACES = 50_000_000
+
 # With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular, while T_P knows nothing of the
 # curvature that so many examples give P: if the dual needs longer than so many rounds on the
 # primal, these are tried.
@@ -59,6 +63,13 @@ LOOK = 0.15
 # than examples; if not, ``ssnal`` is taken in any case where it costs no more than this.
 CORNER_EPOCHS = {True: 30, False: 200}
 CHEAP_CORNERS = 40e6
+
+
+def dense_pays(problem: Problem) -> bool:
+    """Whether sparse data is so full that dense rows are faster and not much larger."""
+    places = problem.n * problem.d
+    full = problem.matrix.is_sparse and problem.matrix.nnz > DENSE_SHARE * places
+    return full and places <= DENSE_PLACES
 
 
 def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
@@ -119,14 +130,18 @@ def overlaps_little(problem: Problem, best: float) -> bool:
 
     No, if to look would cost a good part of ``best``, what the best choice so far should cost.
     """
-    some = min(SAMPLE_PER_FEATURE * max(problem.d, LEAST_SAMPLE // SAMPLE_PER_FEATURE), problem.n)
-    look = 2 * product_price(problem) * some / problem.n
+    look = 2 * product_price(problem) * min(sample_size(problem) / problem.n, 1.0)
     return look <= LOOK * best and feature_overlap(sampled(problem)) <= LITTLE_OVERLAP
+
+
+def sample_size(problem: Problem) -> int:
+    """The examples that are enough to see how the features overlap."""
+    return max(SAMPLE_PER_FEATURE * problem.d, LEAST_SAMPLE)
 
 
 def sampled(problem: Problem) -> Problem:
     """The problem on some of the examples, where there are many for a feature."""
-    step = problem.n // max(SAMPLE_PER_FEATURE * problem.d, LEAST_SAMPLE)
+    step = problem.n // sample_size(problem)
     return problem.take(np.arange(0, problem.n, step)) if step > 1 else problem
 
 
