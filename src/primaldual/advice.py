@@ -20,7 +20,7 @@ from .complexity import (
 )
 from .methods import METHODS
 from .methods.base import coordinates, default_sampling
-from .methods.choice import dense_pays, first_choice
+from .methods.choice import first_choice, well_stored
 from .methods.forecast import likely_side
 from .own_loss import loss_name
 from .problem import Coordinates, Problem
@@ -267,7 +267,7 @@ def _bounds(problem: Problem, sampling: str) -> Bounds:
 def _practice(problem: Problem) -> Practice:
     """What the engine would do, and how sure it can be."""
     name, why, factor = likely_side(problem)
-    first, reason = first_choice(problem.densified() if dense_pays(problem) else problem)
+    first, reason = first_choice(well_stored(problem))
     if not problem.is_smooth:
         kind = "corners"
     elif problem.n < problem.d:

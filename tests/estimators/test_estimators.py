@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import primaldual.estimators as estimators
-from primaldual import LOSSES, Problem, datasets, solve
+from primaldual import LOSSES, METHODS, Problem, datasets, solve
 from primaldual.estimators import (
     HuberRegressor,
     LinearClassifier,
@@ -183,8 +183,21 @@ def test_estimate_predicts_both_sides_without_fitting(kind, wine, diabetes):
     for side in ("primal", "dual"):
         assert costs[side]["passes"] > 0
         assert costs[side]["seconds"] > 0
+    assert costs["side"] == METHODS[costs["method"]].side
     assert not hasattr(model, "coef_")
     assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize(("n", "d"), [(300, 8), (3000, 200), (60, 2000)])
+def test_estimate_names_the_method_that_the_fit_starts_with(n, d, full):
+    X = datasets.random_matrix(d, n, 0.9 if full else 0.05, seed=0)
+    y = datasets.labels(X, seed=1)
+    model = LinearClassifier(fit_intercept=False)
+    named = model.estimate(X, y)["method"]
+    notes = solve(Problem(X, y, lam=1 / n), seed=0).trace.notes[0]
+    fitted = model.fit(X, y).history_["method"][0]
+    assert fitted == named or f"to give {named} a start" in notes
 
 
 def test_a_fit_that_falls_short_says_how_far_and_what_to_do(cancer):

@@ -98,7 +98,7 @@ def advise(
                 },
                 "engine": {
                     "side": predicted["side"],
-                    "method": predicted[predicted["side"]]["method"],
+                    "method": predicted["method"],
                 },
             }
         )
@@ -125,10 +125,7 @@ def advise(
     ]
     for line in table(("predicted", "method", "passes", "seconds"), rows):
         say(line)
-    say(
-        f"fit would start with {predicted[predicted['side']]['method']}, on the "
-        f"{predicted['side']} side."
-    )
+    say(f"fit would start with {predicted['method']}, on the {predicted['side']} side.")
 
 
 def faceoff(

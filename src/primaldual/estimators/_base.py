@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._types import FloatArray
 from ..advice import advise
 from ..methods import METHODS
-from ..methods.choice import first_choice
+from ..methods.choice import first_choice, well_stored
 from ..multinomial import INTERCEPT_SHARE
 from ..problem import Problem
 from ..result import Progress, Result, Status
@@ -40,6 +40,7 @@ from ._sides import (
     method_for,
     predicted,
     small_method,
+    starts_with,
 )
 
 FORMATS = ("csr", "csc", "coo")
@@ -314,17 +315,19 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         dict
             ``"primal"`` and ``"dual"``, each with the ``"method"`` the side would start with, the
             ``"passes"`` over the data and the ``"seconds"`` predicted until the gap is at most
-            ``tol``; and ``"side"``, the one that ``side="auto"`` would start on. For coordinate
-            descent they come from the theory's bounds, or from the price of the second-order method
-            that would take over if that is less: rough, and usually too high. With the hinge and
-            the ε-insensitive loss the bounds are infinite, and the primal has no method.
+            ``tol``; and ``"side"`` and ``"method"``, with which ``side="auto"`` starts.
+            For coordinate descent they come from the theory's bounds, or from the price of the
+            second-order method that would take over if that is less: rough, and usually too high.
+            With the hinge and the ε-insensitive loss the bounds are infinite, and the primal has no
+            method.
         """
         problems, tol = copy.copy(self)._prepared(X, y, sample_weight)
-        first = problems[0]
+        first = well_stored(problems[0])
         sides: dict[str, Any] = {side: predicted(first, side, tol) for side in ("primal", "dual")}
         for cost in sides.values():
             cost["seconds"] *= len(problems)
-        return {**sides, "side": SIDE_OF[first_choice(first, tol)[0]]}
+        name = starts_with(problems[0], tol)
+        return {**sides, "side": SIDE_OF[name], "method": name}
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Problem], float]:
         """The problems that ``fit`` would solve."""

@@ -10,7 +10,7 @@ from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..methods import METHODS
 from ..methods.auto import ENGINE, Auto, State
-from ..methods.choice import corner_choice
+from ..methods.choice import corner_choice, first_choice, well_stored
 from ..methods.prices import (
     CORNER_STEPS,
     cg_price,
@@ -79,6 +79,12 @@ def first_on(problem: Problem, side: str, tol: float = 1e-6) -> tuple[str, float
     if fits and price <= expected_epochs(problem, tol) * epoch_price(problem, descent):
         return direct, price * 1e-9
     return descent, float("nan")
+
+
+def starts_with(problem: Problem, tol: float) -> str:
+    """The method that a fit begins with where it may choose."""
+    small = small_method(problem, "auto")
+    return first_choice(well_stored(problem), tol)[0] if small is None else str(small.name)
 
 
 def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:

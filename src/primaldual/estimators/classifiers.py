@@ -320,8 +320,8 @@ class LogisticRegression(LinearClassifierBase):
         -------
         dict
             ``"primal"`` and ``"dual"``, each with ``"method"``, ``"passes"`` and ``"seconds"``;
-            and ``"side"``, the one that ``side="auto"`` would start on. With the softmax loss
-            the prediction is that of one problem per class.
+            and ``"side"`` and ``"method"``, with which ``side="auto"`` starts. With the softmax
+            loss the prediction is that of one problem per class.
         """
         return super().estimate(X, y, sample_weight)
 

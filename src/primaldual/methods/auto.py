@@ -21,9 +21,9 @@ from .choice import (
     HOPE,
     TRIAL_EPOCHS,
     TRIAL_PRICE,
-    dense_pays,
     first_choice,
     trial_length,
+    well_stored,
 )
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
@@ -138,8 +138,7 @@ class Auto:
     ) -> State:
         """The cheapest method's state at the given point."""
         rng = np.random.default_rng(0) if rng is None else rng
-        if dense_pays(problem):
-            problem = problem.densified()
+        problem = well_stored(problem)
         name, why = self._first(problem)
         planned = w is None and alpha is None and self._wants_a_start(problem, name)
         if planned:

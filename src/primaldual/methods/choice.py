@@ -72,6 +72,11 @@ def dense_pays(problem: Problem) -> bool:
     return full and places <= DENSE_PLACES
 
 
+def well_stored(problem: Problem) -> Problem:
+    """The problem with its data stored as the engine would have it."""
+    return problem.densified() if dense_pays(problem) else problem
+
+
 def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
     """The method to start with, and why."""
     if not problem.is_smooth:
