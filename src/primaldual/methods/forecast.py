@@ -21,6 +21,7 @@ from .prices import (
     FREE_BOUND,
     LEAST_EPOCHS,
     SCATTERED,
+    bound_in_passes,
     dual_bound,
     epoch_price,
     product_price,
@@ -31,13 +32,14 @@ from .prices import (
 # in unit diagonal. Measured on 900 problems, within a factor of two or three. The curvature of a
 # loss that is not quadratic is about this part of β.
 BOUND_PASSES = 10.4
-PRIMAL_PASSES, PASSES_POWER = 8.0, 0.7
+LEAST_PASSES, PASSES_POWER = {"primal": 8.0, "dual": 1.5}, 0.7
 TYPICAL_CURVATURE = 0.4
 # Up to so many coordinates all eigenvalues can be had; else by so many steps of Lanczos.
 DENSE_SPECTRUM, LANCZOS_STEPS = 500, 60
-# They are worth at most this part of what the better side may cost. Beside making the matrix they
-# take so many nanoseconds for a call, for an entry, and times the cube of its size.
-LOOK = 0.1
+# They are worth at most this part of the geometric mean of what the side with the bound should cost
+# and the other one at best. Beside making the matrix they take so many nanoseconds for a call, for
+# an entry, and times the cube of its size.
+LOOK = 0.3
 EIGEN_CALL, EIGEN_ENTRY, EIGEN_FLOP = 100_000.0, 3.0, 0.07
 # No eigenvalue is taken for smaller, nor looked for where the diagonal is larger than this.
 TINIEST, HUGE = 1e-15, 1e300
@@ -57,36 +59,48 @@ def likely_side(problem: Problem, tol: float = 1e-6, look: float = LOOK) -> Like
 
     Passes of coordinate descent follow the condition of its side: on the side with more
     coordinates than the data has dimensions that is T, on the other one the smallest eigenvalue of
-    the Hessian scaled to unit diagonal. With n < d the dual is faster than its eigenvalue says. The
-    eigenvalue is looked at where it can decide, and costs at most the part ``look`` of a solve.
+    the Hessian scaled to unit diagonal. With n < d the latter is of use for dense data and the
+    squared loss alone: else the dual is faster than its eigenvalue says. The eigenvalue is looked
+    at where it can decide and costs at most the part ``look`` of what is at stake.
     """
-    if not problem.is_smooth or problem.n < problem.d:
+    quadratic = bool(getattr(problem.loss, "quadratic", False))
+    tall = problem.n >= problem.d
+    few = problem.n <= DENSE_SPECTRUM and quadratic and not problem.matrix.is_sparse
+    if not problem.is_smooth or not (tall or few):
         return Likely(*descent_choice(problem, tol), math.inf)
     digits = math.log(1.0 / min(max(tol, 1e-15), 0.1)) / math.log(1e6)
-    dual = digits * _passes_by_bound(dual_bound(problem))
-    costs = {"dual_cd": dual * epoch_price(problem, "dual_cd")}
-    primal = digits * PRIMAL_PASSES  # at least
-    primal_pass = epoch_price(problem, "primal_cd") / 3
-    about = f"about {dual:.2g} passes on the dual, by T_D, and"
-    if costs["dual_cd"] <= primal * primal_pass:
-        return Likely("dual_cd", f"{about} at least {primal:.2g} on the primal", math.inf)
-    if _look_price(problem) > look * primal * primal_pass:
+    prices = {"primal": epoch_price(problem, "primal_cd") / 3}
+    prices["dual"] = epoch_price(problem, "dual_cd")
+    # The passes of one side follow from its bound; those of the other are these, or more.
+    bounded, seen = ("dual", "primal") if tall else ("primal", "dual")
+    bound = dual_bound(problem) if tall else bound_in_passes(problem.features, dense=True)
+    passes = {bounded: digits * _passes_by_bound(bound), seen: digits * LEAST_PASSES[seen]}
+    costs = {side: passes[side] * prices[side] for side in passes}
+    about = f"about {passes[bounded]:.2g} passes on the {bounded} side, by its T, and"
+    if costs[bounded] <= costs[seen]:
+        why = f"{about} no fewer than {passes[seen]:.2g} on the {seen} side"
+        return Likely(f"{bounded}_cd", why, math.inf)
+    if _look_price(problem) > look * math.sqrt(costs[bounded]) * math.sqrt(costs[seen]):
         name, why = descent_choice(problem, tol)
         return Likely(name, f"{why}; a closer look would take too long", math.nan)
-    primal *= smallest_eigenvalue(problem) ** -PASSES_POWER
-    costs["primal_cd"] = primal * primal_pass
-    name = min(costs, key=lambda method: costs[method])
-    why = f"{about} {primal:.2g} on the primal, by its spectrum"
-    return Likely(name, why, max(costs.values()) / costs[name])
+    passes[seen] *= smallest_eigenvalue(problem, "feature" if tall else "example") ** -PASSES_POWER
+    costs[seen] = passes[seen] * prices[seen]
+    name = min(costs, key=lambda side: costs[side])
+    why = f"{about} {passes[seen]:.2g} on the {seen} side, by its spectrum"
+    return Likely(f"{name}_cd", why, max(costs.values()) / costs[name])
 
 
 def _look_price(problem: Problem) -> float:
-    """What ``smallest_eigenvalue`` costs."""
-    d, part = problem.d, min(sample_size(problem) / problem.n, 1.0)
-    if d > DENSE_SPECTRUM:
+    """What ``smallest_eigenvalue`` costs, by feature with n ≥ d and by example otherwise."""
+    if problem.n >= problem.d:
+        size, part, work = problem.d, sample_size(problem) / problem.n, hessian_work(problem)
+    else:
+        size, part, work = problem.n, 1.0, float(problem.n) ** 2 * problem.d / 2
+    part = min(part, 1.0)
+    if size > DENSE_SPECTRUM:
         return LANCZOS_STEPS * part * product_price(problem)
-    matrix = part * hessian_work(problem) * (SCATTERED if problem.matrix.is_sparse else FLOP)
-    return matrix + EIGEN_CALL + EIGEN_ENTRY * d**2 + EIGEN_FLOP * d**3
+    matrix = part * work * (SCATTERED if problem.matrix.is_sparse else FLOP)
+    return matrix + EIGEN_CALL + EIGEN_ENTRY * size**2 + EIGEN_FLOP * size**3
 
 
 def _passes_by_bound(bound: float) -> float:
@@ -95,25 +109,29 @@ def _passes_by_bound(bound: float) -> float:
     return max(LEAST_EPOCHS, min(short, BOUND_PASSES * math.sqrt(bound)))
 
 
-def smallest_eigenvalue(problem: Problem) -> float:
-    """Of h Xᵀ Diag(c) X + λn I scaled to unit diagonal, h being a typical φ''.
+def smallest_eigenvalue(problem: Problem, by: str) -> float:
+    """Of h Xᵀ Diag(c) X + λn I, or of its twin by example, scaled to unit diagonal.
 
-    It is taken from a sample of the examples; with many features some steps of Lanczos find it, or
-    a larger number.
+    h is a typical φ''. The former is taken from a sample of the examples; with many features some
+    steps of Lanczos find the eigenvalue, or a larger number.
     """
-    some = sampled(problem)
+    some = sampled(problem) if by == "feature" else problem
     scale = problem.n / some.n * problem.beta
     if not getattr(problem.loss, "quadratic", False):
         scale *= TYPICAL_CURVATURE
     lam_n = problem.lam * problem.n
-    diagonal = scale * some.features.squared_norms + lam_n
+    side = some.features if by == "feature" else some.examples
+    diagonal = scale * side.squared_norms + lam_n
     if not diagonal.max() < HUGE:
         return TINIEST  # numbers whose squares are not: nothing is known
     roots = 1.0 / np.sqrt(diagonal)
-    if problem.d <= DENSE_SPECTRUM:
-        gram = some.matrix.gram_of_features(some.sample_weight)
+    if side.size <= DENSE_SPECTRUM:
+        if by == "feature":
+            gram = some.matrix.gram_of_features(some.sample_weight)
+        else:
+            gram = some.matrix.gram_of_examples()
         gram *= scale * np.outer(roots, roots)
-        gram[np.diag_indices(problem.d)] = 1.0
+        gram[np.diag_indices(side.size)] = 1.0
         found = eigh(gram, lower=True, eigvals_only=True, subset_by_index=[0, 0])[0]
     else:
         found = _lanczos(some, scale, lam_n, roots)
