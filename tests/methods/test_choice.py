@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from primaldual import Problem, datasets, solve
+from primaldual import Problem, Status, datasets, solve
 from primaldual.methods.auto import Auto
 from primaldual.methods.choice import feature_overlap, first_choice
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.forecast import likely_side, smallest_eigenvalue
 from primaldual.methods.newton_cg import NewtonCG
-from primaldual.methods.prices import dual_bound, expected_epochs, gram_price
+from primaldual.methods.prices import active_price, dual_bound, expected_epochs, gram_price
 
 
 def tall(n, d, density=0.1, seed=0):
@@ -254,3 +254,49 @@ def test_a_slow_dual_may_try_the_primal_and_go_back():
     state.name, state.left_behind, state.prices = "primal_cd", {"dual_cd": 7.0}, {}
     auto._price_other_side(state)
     assert state.prices == {"dual_cd": 7.0}
+
+
+def counted(n, d, seed=0):
+    """Sparse counts, with some features that nearly all examples have: hard for the dual."""
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, d)) < 0.02, 1.0, 0.0)
+    X[:, :40] = rng.poisson(5, (n, 40))
+    y = np.sign(X @ rng.standard_normal(d) + 2 * rng.standard_normal(n))
+    return sparse.csr_array(X), y
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_slow_dual_with_many_examples_at_rest_goes_on_with_the_others(fit_intercept):
+    X, y = counted(800, 1500)
+    problem = Problem(X, y, loss="squared_hinge", lam=0.1 / 800, fit_intercept=fit_intercept)
+    run = solve(problem, tol=1e-9, seed=0)
+    assert run.converged
+    assert [note.split(":")[0] for note in run.trace.notes] == ["dual_cd", "ssnal"]
+    alone = solve(problem, "newton", tol=1e-9)
+    assert alone.converged
+    np.testing.assert_allclose(run.w, alone.w, atol=2e-3)  # what a gap of 1e-9 P(0) allows
+
+
+@pytest.mark.parametrize(("loss", "tol"), [("logistic", 1e-6), ("squared_hinge", 1e-9)])
+def test_a_slow_intercept_is_left_to_newton(loss, tol):
+    """Descent tells a small gap which the certificate, with the intercept, does not confirm."""
+    X, y = counted(600, 1200)
+    problem = Problem(X, y, loss=loss, lam=1 / 600, fit_intercept=True)
+    assert solve(problem, "dual_cd", tol=tol, seed=0).status is Status.STALLED
+    run = solve(problem, tol=tol, seed=0)
+    assert run.converged and "is not proved" in run.trace.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"), [("dense", 0.3), ("tall", 0.3), ("sparse", 0.9)], ids=str
+)
+def test_newton_on_some_examples_is_for_sparse_data_of_which_many_rest(kind, part):
+    X, y = counted(60, 400)
+    if kind == "dense":
+        X = X.toarray()
+    if kind == "tall":
+        X, y = counted(600, 400)
+    assert active_price(Problem(X, y, loss="squared_hinge"), part) == math.inf
+    some = Problem(*counted(60, 400), loss="squared_hinge")
+    assert 0 < active_price(some, 0.3) < active_price(some, 0.6) < math.inf
+    assert active_price(some, 0.3, most=1.0) == math.inf

@@ -32,6 +32,7 @@ from .newton import Newton, is_small, slopes
 from .newton_cg import NewtonCG
 from .prices import (
     CORNER_STEPS,
+    active_price,
     cg_price,
     corner_price,
     direct_prices,
@@ -68,6 +69,10 @@ ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
 # the fall seen so far.
 FIRST_PRODUCTS = 12
 SLOWS = 2.0
+# Rounds of descent whose estimate is at the target after which it is no longer believed, and the
+# least part of all its rounds.
+UNPROVED_ROUNDS, UNPROVED_PART = 8, 0.25
+UNPROVED = "the small gap that coordinate descent tells is not proved"
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 12
 # No gap is smaller, where its logarithm is taken.
@@ -93,6 +98,8 @@ class State:
     planned: bool = False  # whether coordinate descent is but a start for Newton's method
     share: float = 1.0  # a round's work, in whole rounds: the last one's, or a mean on the dual
     awake: float = 1.0  # the part of the examples that the last epoch visited
+    active: float = 1.0  # that of the last one in which some rested
+    below: int = 0  # rounds of descent whose estimate was at the target, but no proof came of it
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
     tried: set[str] = field(default_factory=set)
@@ -108,8 +115,8 @@ class Auto:
     (``newton_cg``) with n ≥ d where a few products with the data may be enough; otherwise
     coordinate descent, on the dual if n < d or if T_D promises few epochs, else on the primal.
     When the observed contraction predicts more work than another method would need, that one takes
-    over from the current iterate. A loss with corners leaves two methods: ``dual_cd`` and
-    ``ssnal``.
+    over from the current iterate; also ``ssnal``, with n < d, where many examples rest on a flat
+    side of the loss. A loss with corners leaves two methods: ``dual_cd`` and ``ssnal``.
 
     Parameters
     ----------
@@ -179,6 +186,9 @@ class Auto:
         work = state.method.advance(state.inner, None)
         # Several epochs of a small problem are one call.
         told = state.inner.gaps.tolist() if state.name in DESCENT else [self.gap_estimate(state)]
+        if state.name in DESCENT:
+            target = self.tol * state.problem.primal_at_zero
+            state.below += sum(gap <= target for gap in told)
         if state.name == "dual_cd":
             self._watch_rest(state)
         else:
@@ -197,6 +207,8 @@ class Auto:
             if part == 1.0 and state.awake < 1.0:
                 state.wakes.append(k)
             state.awake = part
+            if part < 1.0:
+                state.active = part
             state.share += (part - state.share) / SHARE_EPOCHS
 
     def gap_estimate(self, state: State) -> float:
@@ -224,6 +236,8 @@ class Auto:
             return self._instead_of_cg(state)
         if state.name not in DESCENT:
             return self._fallback(state)
+        if self._is_unproved(state):
+            return self._second_order(state, UNPROVED)
         if len(state.gaps) < state.next_watch:
             return None
         if not state.planned and len(state.gaps) * epoch_price(p, state.name) < LOOK_PRICE:
@@ -241,6 +255,7 @@ class Auto:
             state.prices = rescue_prices(p, p.beta, ahead)
         if state.name == "dual_cd":
             state.prices["gram_newton_cg"] = cg_price(p, left / TRUST)
+            state.prices["ssnal"] = active_price(p, state.active, ahead)
         else:
             observed = cg_price(p, INNER_EPOCHS * left / TRUST)
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
@@ -303,6 +318,8 @@ class Auto:
             recent, earlier = state.gaps[-CORNER_STEPS:], state.gaps[:-CORNER_STEPS]
             stuck = bool(earlier) and min(recent) > 0.9 * min(earlier)
             return ("dual_cd", "ssnal is stuck") if stuck and "dual_cd" not in state.tried else None
+        if "ssnal" not in state.tried and self._is_unproved(state):
+            return "ssnal", UNPROVED
         if "ssnal" in state.tried or len(state.gaps) < state.next_watch:
             return None
         state.next_watch = len(state.gaps) + max(1, len(state.gaps) // TRIAL_EPOCHS)
@@ -314,12 +331,24 @@ class Auto:
             return None
         return "ssnal", f"dual_cd would need about {left:.0f} more rounds"
 
+    def _is_unproved(self, state: State) -> bool:
+        """Whether the estimates have long been at the target: a certificate has not agreed.
+
+        A free intercept moves slowly where features can stand in for it, and what it is off is not
+        in the gap that dual coordinate descent tells.
+        """
+        return state.below >= max(UNPROVED_ROUNDS, UNPROVED_PART * len(state.gaps))
+
     def _fallback(self, state: State) -> tuple[str, str] | None:
         """Another second-order method, once, if the current one has long not got anywhere."""
         recent, earlier = state.gaps[-STUCK_ROUNDS:], state.gaps[:-STUCK_ROUNDS]
         # An infinite estimate comes with a shortened step, which is progress.
         if not earlier or max(recent) == np.inf or min(recent) < 0.9 * min(earlier):
             return None
+        return self._second_order(state, f"{state.name} is stuck")
+
+    def _second_order(self, state: State, why: str) -> tuple[str, str] | None:
+        """The cheapest second-order method that has not been tried."""
         others = {
             name: price
             for name, price in rescue_prices(state.problem, state.problem.beta).items()
@@ -327,7 +356,7 @@ class Auto:
         }
         if not others:
             return None
-        return min(others, key=lambda name: others[name]), f"{state.name} is stuck"
+        return min(others, key=lambda name: others[name]), why
 
 
 DESCENT = ("dual_cd", "primal_cd")  # coordinate descent, which tells the gap of every round
@@ -386,7 +415,7 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.inner = state.method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.name = name
     state.tried.add(name)
-    state.gaps, state.wakes, state.prices, state.planned = [], [], {}, False
-    state.share = state.awake = 1.0
+    state.gaps, state.wakes, state.prices, state.planned, state.below = [], [], {}, False, 0
+    state.share = state.awake = state.active = 1.0
     state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

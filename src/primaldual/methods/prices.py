@@ -69,6 +69,10 @@ PRODUCTS = 1.6
 PRODUCTS_PER_ROOT = 10.0
 NOT_QUADRATIC = 5.0
 
+# The steps that ``ssnal`` takes about on a smooth loss with flat sides, once coordinate descent has
+# found out who is on them, and the largest part of the examples that may not be.
+ACTIVE_STEPS, MOST_ACTIVE = 6, 0.7
+
 # For a loss with corners: the steps that ``ssnal`` takes about, and the part of a Hessian of all
 # examples that one of them builds on average.
 CORNER_STEPS = 40
@@ -197,6 +201,22 @@ def corner_price(problem: Problem) -> float:
     gram = CORNER_SHARE * min(n / d, 1.0) * hessian_work(problem) * operation
     factor = FLOP * (min(n, d) / 2) ** 3 / 3
     return CORNER_STEPS * (1.5 * product_price(problem) + gram + factor + EXAMPLE * n + STEP)
+
+
+def active_price(problem: Problem, part: float, most: float = math.inf) -> float:
+    """``ssnal`` on a smooth loss with n < d, where so many of the examples are on no flat side.
+
+    For sparse data: else ``gram_newton`` is better, which makes its matrix once and for all.
+    Infinite if it surely costs more than ``most``.
+    """
+    active = part * problem.n
+    step = FLOP * active**3 / 3 + ENTRY * active**2 + STEP
+    fits = problem.matrix.is_sparse and problem.n < problem.d and part <= MOST_ACTIVE
+    if not fits or ACTIVE_STEPS * step > most:
+        return math.inf
+    counts = problem.features.counts.astype(np.float64)
+    step += SCATTERED * part**2 * float(counts @ counts) / 2
+    return ACTIVE_STEPS * (step + 1.5 * product_price(problem) + _examples(problem))
 
 
 def newton_steps(problem: Problem) -> int:

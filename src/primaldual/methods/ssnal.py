@@ -88,7 +88,8 @@ class SSNAL:
 
     When to use
     -----------
-    For the hinge and the ε-insensitive loss with up to a few thousand features or examples.
+    For the hinge and the ε-insensitive loss with up to a few thousand features or examples; for the
+    squared hinge on sparse data with n < d where coordinate descent is slow.
 
     References
     ----------
