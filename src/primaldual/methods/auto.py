@@ -43,6 +43,7 @@ from .prices import (
     product_price,
     rescue_prices,
     transpose_price,
+    truncated_price,
 )
 from .primal_cd import INNER_EPOCHS, PrimalCD
 from .ssnal import SSNAL
@@ -69,6 +70,8 @@ ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
 # the fall seen so far.
 FIRST_PRODUCTS = 12
 SLOWS = 2.0
+# So many times more products are needed where it changes from step to step who is on a flat side.
+CHANGES = 1.3
 # Rounds of descent whose estimate is at the target after which it is no longer believed, and the
 # least part of all its rounds.
 UNPROVED_ROUNDS, UNPROVED_PART = 8, 0.25
@@ -99,6 +102,7 @@ class State:
     share: float = 1.0  # a round's work, in whole rounds: the last one's, or a mean on the dual
     awake: float = 1.0  # the part of the examples that the last epoch visited
     active: float = 1.0  # that of the last one in which some rested
+    visited: float = 1.0  # and the part of the nonzeros
     below: int = 0  # rounds of descent whose estimate was at the target, but no proof came of it
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
@@ -190,7 +194,7 @@ class Auto:
             target = self.tol * state.problem.primal_at_zero
             state.below += sum(gap <= target for gap in told)
         if state.name == "dual_cd":
-            self._watch_rest(state)
+            self._watch_rest(state, work / max(state.problem.matrix.nnz, 1))
         else:
             # A round on the primal is three passes.
             state.share = work / (3 * len(told) * max(state.problem.matrix.nnz, 1))
@@ -201,8 +205,10 @@ class Auto:
             _hand_over(state, name, engine_method(name, self.tol), why)
         return work
 
-    def _watch_rest(self, state: State) -> None:
+    def _watch_rest(self, state: State, passes: float) -> None:
         """Note how much of the data epochs on the dual visit, and where all of it is again."""
+        if len(state.inner.parts) == 1 and passes < 1.0:
+            state.visited = passes
         for k, part in enumerate(state.inner.parts.tolist(), start=len(state.gaps)):
             if part == 1.0 and state.awake < 1.0:
                 state.wakes.append(k)
@@ -261,13 +267,14 @@ class Auto:
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
         self._price_other_side(state)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
-        if ahead <= min(min(state.prices.values()), SMALLEST_SHARE * state.prices["newton_cg"]):
+        rescue = _cheapest(state)
+        if ahead <= min(rescue[1], SMALLEST_SHARE * state.prices["newton_cg"]):
             return None
         if len(state.gaps) >= state.next_look:
             state.next_look = 2 * len(state.gaps)
             z = p.matrix.times(state.method.iterate(state.inner)[0])
             state.prices.update(rescue_prices(p, float(slopes(p, z)[1].mean()), ahead))
-        rescue = min(state.prices.items(), key=lambda item: item[1])
+            rescue = _cheapest(state)
         if ahead <= rescue[1]:
             return None
         state.left_behind[state.name] = ahead
@@ -408,6 +415,20 @@ def _fall(gaps: list[float], first: int, wakes: Sequence[int]) -> float:
     return -moment / squares if squares else 0.0
 
 
+def _cheapest(state: State) -> tuple[str, float]:
+    """The rescue with the lowest price, and that.
+
+    The products of ``newton_cg`` leave out examples on a flat side of the loss. Those that rest are
+    there, and have no part in the curvature.
+    """
+    prices = dict(state.prices)
+    if state.visited < 1.0:
+        p = state.problem
+        bent = truncated_price(p, state.visited * p.beta)
+        prices["newton_cg"] = min(prices["newton_cg"], CHANGES * state.active * bent)
+    return min(prices.items(), key=lambda item: item[1])
+
+
 def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     """Let another method go on from the current iterate: nothing is thrown away."""
     w, alpha = state.method.iterate(state.inner)
@@ -416,6 +437,6 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.name = name
     state.tried.add(name)
     state.gaps, state.wakes, state.prices, state.planned, state.below = [], [], {}, False, 0
-    state.share = state.awake = state.active = 1.0
+    state.share = state.awake = state.active = state.visited = 1.0
     state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

@@ -34,6 +34,7 @@ SCATTERED = 0.8  # a multiply-add into a Hessian of sparse rows
 FLOP = 0.05  # a multiply-add in BLAS
 SCALED = 0.8  # an entry of dense rows that are weighted for a Hessian
 COPY = 10.0  # a nonzero in a transposed copy
+CHOLESKY = 0.032  # a multiply-add in the factorisation of a large matrix, its making included
 ENTRY = 6.0  # an entry of a matrix that is made, scaled and copied before it is factored
 STEP = 70_000.0  # the fixed price of a Newton step
 COMPILED_STEP = 5_000.0  # where all steps are one call
@@ -176,10 +177,15 @@ def direct_prices(problem: Problem, most: float = math.inf) -> dict[str, float]:
 
 def rescue_prices(problem: Problem, curvature: float, most: float = math.inf) -> dict[str, float]:
     """What can take over from coordinate descent, where φ'' is ``curvature`` on average."""
+    prices = direct_prices(problem, most)
+    return {**prices, "newton_cg": truncated_price(problem, curvature)}
+
+
+def truncated_price(problem: Problem, curvature: float) -> float:
+    """Truncated Newton, where φ'' is ``curvature`` on average."""
     squares = float(problem.examples.squared_norms.sum())
     products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
-    truncated = products * product_price(problem) + cg_steps_price(problem)
-    return {**direct_prices(problem, most), "newton_cg": truncated}
+    return products * product_price(problem) + cg_steps_price(problem)
 
 
 def few_products_price(problem: Problem, products: tuple[int, int] = FEW_PRODUCTS) -> float:
@@ -210,7 +216,7 @@ def active_price(problem: Problem, part: float, most: float = math.inf) -> float
     Infinite if it surely costs more than ``most``.
     """
     active = part * problem.n
-    step = FLOP * active**3 / 3 + ENTRY * active**2 + STEP
+    step = CHOLESKY * active**3 / 3 + STEP
     fits = problem.matrix.is_sparse and problem.n < problem.d and part <= MOST_ACTIVE
     if not fits or ACTIVE_STEPS * step > most:
         return math.inf
