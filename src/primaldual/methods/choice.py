@@ -117,10 +117,8 @@ def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
     hope = few_products_price(problem)
     if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
         return "newton", "few features: a matrix of that size costs less than a few products"
-    # Features that were filled at random would overlap so much.
-    crowded = (problem.matrix.nnz / problem.n) ** 2 / problem.d > LITTLE_OVERLAP
     epoch = epoch_price(problem, "dual_cd")
-    if crowded and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
+    if crowded(problem) and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
         return descent_choice(problem, tol)
     return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
 
@@ -128,6 +126,11 @@ def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
 def rounds_price(problem: Problem) -> float:
     """Coordinate descent on the primal where the features hardly overlap."""
     return transpose_price(problem) + LEAST_ROUNDS * epoch_price(problem, "primal_cd")
+
+
+def crowded(problem: Problem) -> bool:
+    """Whether features as full as these overlap if they were filled at random."""
+    return (problem.matrix.nnz / problem.n) ** 2 / problem.d > LITTLE_OVERLAP
 
 
 def overlaps_little(problem: Problem, best: float) -> bool:

@@ -13,7 +13,7 @@ from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._types import FloatArray
 from ..problem import Problem
-from .choice import descent_choice, sample_size, sampled
+from .choice import crowded, descent_choice, sample_size, sampled
 from .newton import hessian_work
 from .prices import (
     EPOCHS_PER_BOUND,
@@ -24,6 +24,7 @@ from .prices import (
     bound_in_passes,
     dual_bound,
     epoch_price,
+    nearly_orthogonal,
     product_price,
 )
 
@@ -32,15 +33,19 @@ from .prices import (
 # in unit diagonal. Measured on 900 problems, within a factor of two or three. The curvature of a
 # loss that is not quadratic is about this part of β.
 BOUND_PASSES = 10.4
-LEAST_PASSES, PASSES_POWER = {"primal": 8.0, "dual": 1.5}, 0.7
+BY_SPECTRUM, PASSES_POWER = {"primal": 8.0, "dual": 1.5}, 0.7
+# At best it takes so many; on the dual, where the examples are not nearly orthogonal. On the primal
+# it may be so many times more, where the features are so full that they should overlap.
+AT_BEST = {"primal": 8.0, "dual": 15.0}
+CROWDED = {"sparse": 10.0, "dense": 2.0}
 TYPICAL_CURVATURE = 0.4
 # Up to so many coordinates all eigenvalues can be had; else by so many steps of Lanczos.
 DENSE_SPECTRUM, LANCZOS_STEPS = 500, 60
 # They are worth at most this part of the geometric mean of what the side with the bound should cost
-# and the other one at best. Beside making the matrix they take so many nanoseconds for a call, for
-# an entry, and times the cube of its size.
-LOOK = 0.3
-EIGEN_CALL, EIGEN_ENTRY, EIGEN_FLOP = 100_000.0, 3.0, 0.07
+# and the other one at best, and about the latter. Beside making the matrix they take so many
+# nanoseconds for a call, for an entry, and times the cube of its size.
+LOOK, DEAREST_LOOK = 0.3, 1.2
+EIGEN_CALL, EIGEN_ENTRY, EIGEN_FLOP = 250_000.0, 3.0, 0.07
 # No eigenvalue is taken for smaller, nor looked for where the diagonal is larger than this.
 TINIEST, HUGE = 1e-15, 1e300
 
@@ -66,24 +71,34 @@ def likely_side(problem: Problem, tol: float = 1e-6, look: float = LOOK) -> Like
     quadratic = bool(getattr(problem.loss, "quadratic", False))
     tall = problem.n >= problem.d
     few = problem.n <= DENSE_SPECTRUM and quadratic and not problem.matrix.is_sparse
-    if not problem.is_smooth or not (tall or few):
+    if not problem.is_smooth or not (tall or (few and not nearly_orthogonal(problem))):
         return Likely(*descent_choice(problem, tol), math.inf)
     digits = math.log(1.0 / min(max(tol, 1e-15), 0.1)) / math.log(1e6)
     prices = {"primal": epoch_price(problem, "primal_cd") / 3}
     prices["dual"] = epoch_price(problem, "dual_cd")
-    # The passes of one side follow from its bound; those of the other are these, or more.
+    # The passes of one side follow from its bound; the other one needs these, or more.
     bounded, seen = ("dual", "primal") if tall else ("primal", "dual")
     bound = dual_bound(problem) if tall else bound_in_passes(problem.features, dense=True)
-    passes = {bounded: digits * _passes_by_bound(bound), seen: digits * LEAST_PASSES[seen]}
+    at_best = AT_BEST[seen]
+    if not tall:
+        at_best = min(at_best, _passes_by_bound(dual_bound(problem)))
+    passes = {bounded: digits * _passes_by_bound(bound), seen: digits * at_best}
     costs = {side: passes[side] * prices[side] for side in passes}
     about = f"about {passes[bounded]:.2g} passes on the {bounded} side, by its T, and"
-    if costs[bounded] <= costs[seen]:
+    if tall and costs[bounded] <= costs[seen]:
         why = f"{about} no fewer than {passes[seen]:.2g} on the {seen} side"
         return Likely(f"{bounded}_cd", why, math.inf)
-    if _look_price(problem) > look * math.sqrt(costs[bounded]) * math.sqrt(costs[seen]):
-        name, why = descent_choice(problem, tol)
-        return Likely(name, f"{why}; a closer look would take too long", math.nan)
-    passes[seen] *= smallest_eigenvalue(problem, "feature" if tall else "example") ** -PASSES_POWER
+    stake = look * math.sqrt(costs[bounded]) * math.sqrt(costs[seen])
+    if _look_price(problem) > min(stake, DEAREST_LOOK / LOOK * look * costs[seen]):
+        if crowded(problem):
+            passes[seen] *= CROWDED["sparse" if problem.matrix.is_sparse else "dense"]
+        if not tall:
+            passes[seen] = min(passes.values())  # it is hardly ever slower
+        name = min(passes, key=lambda side: passes[side] * prices[side])
+        why = f"{about} perhaps {passes[seen]:.2g} on the {seen} side; to look would take too long"
+        return Likely(f"{name}_cd", why, math.nan)
+    smallest = smallest_eigenvalue(problem, "feature" if tall else "example")
+    passes[seen] = digits * BY_SPECTRUM[seen] * smallest**-PASSES_POWER
     costs[seen] = passes[seen] * prices[seen]
     name = min(costs, key=lambda side: costs[side])
     why = f"{about} {passes[seen]:.2g} on the {seen} side, by its spectrum"

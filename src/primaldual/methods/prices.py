@@ -106,9 +106,13 @@ def expected_epochs(problem: Problem, tol: float) -> float:
         return min(epochs, MOST_EPOCHS_SPARSE)
     if epochs <= FEW_EPOCHS_DENSE:
         return epochs
-    orthogonal = problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
     most = BENT_EPOCHS_DENSE if hasattr(problem.loss, "quick_step") else MOST_EPOCHS_DENSE
-    return min(epochs, FEW_EPOCHS_DENSE if orthogonal else most)
+    return min(epochs, FEW_EPOCHS_DENSE if nearly_orthogonal(problem) else most)
+
+
+def nearly_orthogonal(problem: Problem) -> bool:
+    """Whether the examples are, by a sample of their angles."""
+    return problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
 
 
 def epoch_price(problem: Problem, name: str) -> float:
