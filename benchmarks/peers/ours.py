@@ -15,7 +15,7 @@ from ..cases import LOSSES, Task
 from .base import Fit, Solver, decades
 
 # What ``solve`` chooses from: compiled code that has to be in memory before a run is timed.
-ENGINE = ("dual_cd", "primal_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg")
+ENGINE = ("dual_cd", "primal_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg", "ssnal")
 
 
 def solvers() -> list[Solver]:

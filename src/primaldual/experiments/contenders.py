@@ -14,7 +14,7 @@ from primaldual import datasets as data
 from .record import Row
 
 # What ``solve`` chooses from.
-ENGINE = ("primal_cd", "dual_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg")
+ENGINE = ("primal_cd", "dual_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg", "ssnal")
 # Who chooses from them: ``solve`` by itself, or as ``advise`` has told it.
 CHOOSING = ("auto", "advise")
 # Runs shorter than SHORT seconds are repeated, all contenders in turn, three times and until they

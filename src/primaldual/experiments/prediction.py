@@ -327,11 +327,12 @@ def scores(rows: list[Row]) -> list[Row]:
 
 def _as_it_ran(rows: list[Row], label: str) -> list[float]:
     """The regret of one that chooses and solves, all of its time counted."""
-    return [
-        max(row[f"{label} seconds"] / best_cost(row, "seconds"),
-            0 if row[f"{label} arrived"] else PATIENCE)
-        for row in decided(rows)
-    ]  # fmt: skip
+
+    def regret(row: Row) -> float:
+        least = 0.0 if row[f"{label} arrived"] else PATIENCE
+        return max(row[f"{label} seconds"] / best_cost(row, "seconds"), least)
+
+    return [regret(row) for row in decided(rows)]
 
 
 def _score(regret: Any, what: str) -> Row:
