@@ -96,16 +96,16 @@ def test_likely_side_has_an_answer_for_numbers_of_any_size(shape, scale):
     X = scale * np.random.default_rng(0).standard_normal(shape)
     y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
     with np.errstate(over="ignore"):
-        likely = likely_side(Problem(X, y, loss="squared", lam=1e-3), look=np.inf)
+        likely = likely_side(Problem(X, y, loss="squared", lam=1e-3), closely=True)
     assert likely.method in ("primal_cd", "dual_cd") and likely.factor >= 1
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_likely_side_follows_the_spectrum(loss):
     X, y = chain(2000, 40, 0.0)
-    assert likely_side(Problem(X, y, loss=loss, lam=1e-6), look=np.inf).method == "primal_cd"
+    assert likely_side(Problem(X, y, loss=loss, lam=1e-6), closely=True).method == "primal_cd"
     X, y = chain(2000, 40, 0.999)  # one feature is nearly the next
-    alike = likely_side(Problem(X, y, loss=loss, lam=1e-2), look=np.inf)
+    alike = likely_side(Problem(X, y, loss=loss, lam=1e-2), closely=True)
     assert alike.method == "dual_cd" and alike.factor > 1
     X, y = chain(40, 4000, 0.5)
     assert likely_side(Problem(X, y, loss=loss, lam=1e-2)).method == "dual_cd"

@@ -59,14 +59,14 @@ class Likely(NamedTuple):
     factor: float
 
 
-def likely_side(problem: Problem, tol: float = 1e-6, look: float = LOOK) -> Likely:
+def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> Likely:
     """As ``descent_choice``, from a closer look at the data than a solve can afford.
 
     Passes of coordinate descent follow the condition of its side: on the side with more
     coordinates than the data has dimensions that is T, on the other one the smallest eigenvalue of
     the Hessian scaled to unit diagonal. With n < d the latter is of use for dense data and the
     squared loss alone: else the dual is faster than its eigenvalue says. The eigenvalue is looked
-    at where it can decide and costs at most the part ``look`` of what is at stake.
+    at where it can decide and costs little beside what is at stake, or ``closely`` in any case.
     """
     quadratic = bool(getattr(problem.loss, "quadratic", False))
     tall = problem.n >= problem.d
@@ -88,12 +88,12 @@ def likely_side(problem: Problem, tol: float = 1e-6, look: float = LOOK) -> Like
     if tall and costs[bounded] <= costs[seen]:
         why = f"{about} no fewer than {passes[seen]:.2g} on the {seen} side"
         return Likely(f"{bounded}_cd", why, math.inf)
-    stake = look * math.sqrt(costs[bounded]) * math.sqrt(costs[seen])
-    if _look_price(problem) > min(stake, DEAREST_LOOK / LOOK * look * costs[seen]):
+    stake = LOOK * math.sqrt(costs[bounded]) * math.sqrt(costs[seen])
+    if not closely and _look_price(problem) > min(stake, DEAREST_LOOK * costs[seen]):
+        if not tall:
+            return Likely(*descent_choice(problem, tol), math.nan)
         if crowded(problem):
             passes[seen] *= CROWDED["sparse" if problem.matrix.is_sparse else "dense"]
-        if not tall:
-            passes[seen] = min(passes.values())  # it is hardly ever slower
         name = min(passes, key=lambda side: passes[side] * prices[side])
         why = f"{about} perhaps {passes[seen]:.2g} on the {seen} side; to look would take too long"
         return Likely(f"{name}_cd", why, math.nan)
