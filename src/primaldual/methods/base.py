@@ -16,6 +16,7 @@ from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..losses import loss_nearest_dual, second_derivatives
 from ..problem import Coordinates, Problem
+from ..rows import FAR
 from ..samplings import SAMPLINGS, Draws, Sampling
 
 # For methods whose theory covers every sampling with an ESO; they take a user's own as well.
@@ -24,6 +25,10 @@ ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importanc
 
 # A kernel call visits about this many nonzeros (some 20 ms), so that Ctrl-C is heard soon.
 CHUNK = 2_000_000
+
+# Where the data is in no cache, neighbours in memory are visited together, so long as there remain
+# this many runs of them, and at most so many neighbours.
+RUNS, LONGEST_RUN = 200_000, 16
 
 # Attempts to move a dual point into the plane of a free intercept: its domain may push it out.
 PLANE_STEPS = 5
@@ -157,3 +162,33 @@ def shuffle(seed, order):  # type: ignore[no-untyped-def]
         other = np.int64(state % np.uint64(last + 1))
         order[last], order[other] = order[other], order[last]
     return np.int64(state >> np.uint64(1)) | 1
+
+
+def run_length(coordinates: int, nonzeros: int) -> int:
+    """How many neighbours of a side may be visited together, in ``random_runs``.
+
+    Their number is what makes a random order as good as it is: with 20,000 of them, runs of 16 cost
+    epochs on generated text, with 400,000 runs of 4 cost hardly any.
+    """
+    return max(min(coordinates // RUNS, LONGEST_RUN), 1) if nonzeros > FAR else 1
+
+
+@kernel
+def random_runs(seed, run, order):  # type: ignore[no-untyped-def]
+    """Fill ``order`` with a random order of all coordinates in which neighbours stay together.
+
+    Runs of so many neighbours are shuffled, and so are the neighbours in each. Where the runs are
+    cut is random too: nobody has the same neighbours in every epoch.
+    """
+    size = order.size
+    cut = np.int64(np.uint64(seed) % np.uint64(run))
+    runs = np.arange((size + cut + run - 1) // run)
+    seed = shuffle(seed, runs)
+    at = 0
+    for k in range(runs.size):
+        first = max(runs[k] * run - cut, 0)
+        last = min(runs[k] * run - cut + run, size)
+        for j in range(first, last):
+            order[at + j - first] = j
+        seed = shuffle(seed, order[at : at + last - first])
+        at += last - first

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from .._compile import kernel
-from .._types import FloatArray, Side
+from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
 from ..losses import loss_slopes
 from ..problem import Problem
@@ -27,7 +27,7 @@ from ..rows import (
     row_fetch,
 )
 from ..samplings import Draws, Sampling
-from .base import CHUNK, shuffle
+from .base import CHUNK, random_runs, run_length, shuffle
 from .newton import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made; more where it is the function itself.
@@ -135,8 +135,7 @@ class PrimalCD:
         delta, delta_b, squares, epochs = np.zeros(p.d), np.zeros(1), 0.0, 0
         while epochs < inner and (epochs == 0 or squares > enough):
             before, squares = squares, 0.0
-            order = state.rng.permutation(p.d)
-            for part in np.array_split(order, p.matrix.nnz // CHUNK + 1):
+            for part in np.array_split(_order(p, state.rng), p.matrix.nnz // CHUNK + 1):
                 squares += _epoch(part, p.features.rows, model, lam_n, state.w, delta)
             if p.fit_intercept:
                 _intercept_step(model, delta_b)
@@ -167,6 +166,16 @@ class PrimalCD:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """K and W of importance sampling, as a guide."""
         return importance_complexity(problem.features)
+
+
+def _order(problem: Problem, rng: Generator) -> IntArray:
+    """A random order of the features."""
+    run = run_length(problem.d, problem.matrix.nnz)
+    if run == 1:
+        return rng.permutation(problem.d)
+    order = np.empty(problem.d, dtype=np.int64)
+    random_runs(int(rng.integers(1, 2**63)), run, order)
+    return order
 
 
 @kernel
