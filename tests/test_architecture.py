@@ -23,6 +23,7 @@ LAYERS = [
     "_types",
     "_cached",
     "_compile",
+    "_exponential",
     "losses",
     "own_loss",
     "rows",

@@ -119,7 +119,7 @@ def test_the_engine_goes_on_after_a_change_of_methods(density, place, monkeypatc
 
 def test_checks_come_at_the_same_rounds_after_every_kill(place, monkeypatch, quick_disk):
     # One epoch a round, and many rounds: what a check has taught is used long after it.
-    monkeypatch.setattr("primaldual.methods.dual_cd.AT_ONCE", 0)
+    monkeypatch.setattr("primaldual.methods.dual_cd.MOMENT", 0)
     X = datasets.zipf_text(800, 300, 40, seed=0)
     y = datasets.labels(X, noise=0.2, seed=1)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -17,6 +18,7 @@ from scipy.special import erfcx, log_ndtr
 
 from primaldual import losses
 from primaldual._compile import kernel
+from primaldual._exponential import exp_below_zero
 from primaldual.losses import (
     LOSSES,
     Huber,
@@ -41,6 +43,7 @@ from primaldual.losses import (
     sum_fenchel_gaps,
     sum_values,
 )
+from primaldual.methods.newton import set_slopes
 from primaldual.own_loss import as_loss, loss_name
 
 PARAMETERS = {
@@ -612,6 +615,55 @@ def test_gap_of_a_residual_keeps_its_digits_for_large_targets():
     z = np.array([1e8 + 0.25])
     assert sum_fenchel_gaps(Squared(), z, np.array([-0.25]), y, c) == 0.0
     assert sum_fenchel_gaps(Squared(), z, np.array([-0.5]), y, c) == pytest.approx(0.03125)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 0.03, 0.032, 0.3])
+@pytest.mark.parametrize("m", [-9.0, -3.0, -0.1, 0.0, 0.5, 2.0, 9.0])
+def test_the_logistic_gap_keeps_its_digits_near_the_optimum(m, size):
+    """By far more digits than a sum of terms that cancel has, on both sides of the series' end."""
+    loss, y = Logistic(), -1.0
+    q = -loss.derivative(m, 1.0)
+    for sign in (-1.0, 1.0):
+        a = y * (q + sign * size * min(q, 1.0 - q))
+        with mpmath.workdps(50):
+            b, margin = mpmath.mpf(y * a), mpmath.mpf(m)
+            value = mpmath.log(1 + mpmath.exp(-margin))
+            entropy = b * mpmath.log(b) + (1 - b) * mpmath.log(1 - b)
+            expected = float(value + entropy + b * margin)
+        found_value, gap = loss.value_and_gap(y * m, a, y)
+        assert found_value == pytest.approx(float(value), rel=1e-15)
+        # b and q are rounded before they are subtracted.
+        lost = 1e-15 / abs(y * a - q)
+        cancelled = 4e-16 * float(value) / expected if size >= losses.SERIES else 0.0
+        assert gap == pytest.approx(expected, rel=1e-9 + 3 * lost + cancelled)
+
+
+def test_the_exponential_for_loops_is_right_to_one_unit_in_the_last_place():
+    rng = np.random.default_rng(0)
+    x = -np.concatenate([[0.0, 1e-300], 40 * rng.random(5000), 10 ** rng.uniform(-12, 2.84, 5000)])
+    found = np.empty_like(x)
+    exponentials(x, found)
+    expected = np.array([math.exp(value) for value in x])
+    assert np.all(np.abs(found - expected) <= 2.3e-16 * expected)
+    special = np.empty(3)
+    exponentials(np.array([-800.0, -math.inf, math.nan]), special)
+    assert special[0] == special[1] == 0.0 and math.isnan(special[2])
+    assert exp_below_zero(-2.0) == math.exp(-2.0)  # outside kernels
+
+
+@kernel
+def exponentials(x, out):
+    for k in range(x.size):
+        out[k] = exp_below_zero(x[k])
+
+
+def test_slopes_in_loops_are_the_slopes():
+    z, y = np.linspace(-750.0, 750.0, 3001), np.where(np.arange(3001) % 2, 1.0, -1.0)
+    first, second = np.empty(3001), np.empty(3001)
+    set_slopes(Logistic(), z, y, np.ones(3001), first, second)
+    slopes = np.array([Logistic().slopes(*pair) for pair in zip(z, y, strict=True)])
+    np.testing.assert_allclose(first, slopes[:, 0], rtol=5e-16, atol=1e-307)
+    np.testing.assert_allclose(second, slopes[:, 1], rtol=1e-15, atol=1e-307)
 
 
 def test_examples_of_weight_zero_need_a_zero_dual_variable():

@@ -27,8 +27,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numba
+import numpy as np
 
-from primaldual._compile import for_kernels, inlined, kernel
+from primaldual._compile import for_kernels, inlined, kernel, reordered_kernel
+from primaldual._exponential import exp_below_zero
 from primaldual._types import FloatArray
 
 # A dual variable is the sum of many steps, and may pass the edge of its domain by rounding.
@@ -41,6 +43,9 @@ SMALL_STEP = 1e-8
 QUICK_STEP = 0.25
 # The gap φ(z) + φ*(-a) + a z is (a + φ')²/(2 φ'') to within 10 % while (a + φ')/φ'' is this small.
 NEAR = 0.25
+# The logistic gap is summed as a series in (b - q)/q and (b - q)/(1 - q) while both are this small:
+# the first term left out is then 1e-10 of the sum.
+SERIES = 1.0 / 32.0
 # Where the search for φ'(zeta) = -a gives up and calls -a out of range.
 FAR = 1e12
 # How near φ' has to come to -a at that distance for -a to count as the limit of φ'.
@@ -120,6 +125,20 @@ def _ratio(slope: float, curvature: float) -> float:
 def _x_log_x(x: float) -> float:
     """Return x ln x, with 0 at 0."""
     return x * math.log(x) if x > 0.0 else 0.0
+
+
+@inlined
+def _logistic_slopes(m: float, y: float, e: float) -> tuple[float, float]:
+    """-y σ(-m) and σ(m) σ(-m), where e = exp(-|m|)."""
+    inverse = 1.0 / (1.0 + e)
+    return -y * (e if m > 0.0 else 1.0) * inverse, e * inverse * inverse
+
+
+@inlined
+def _logarithmic(x: float) -> float:
+    """Σ_k x^(k-2)/(k(k-1)) for k from 2 to 8."""
+    high = 1 / 20 + x * (1 / 30 + x * (1 / 42 + x / 56))
+    return 1 / 2 + x * (1 / 6 + x * (1 / 12 + x * high))
 
 
 @inlined
@@ -300,6 +319,11 @@ class Squared(NamedTuple):
         """a²/2 - a y."""
         return 0.5 * a * a - a * y
 
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """r²/2 and (r + a)²/2."""
+        r = z - y
+        return 0.5 * r * r, 0.5 * (r + a) * (r + a)
+
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """-(r + a) / (1 + κ)."""
         return (y - z - a) / (1.0 + kappa)
@@ -340,10 +364,11 @@ class Logistic(NamedTuple):
 
     def slopes(self, z: float, y: float) -> tuple[float, float]:
         """Both derivatives by one exponential."""
-        m = y * z
-        e = math.exp(-abs(m))
-        inverse = 1.0 / (1.0 + e)
-        return -y * (e if m > 0.0 else 1.0) * inverse, e * inverse * inverse
+        return _logistic_slopes(y * z, y, math.exp(-abs(z)))
+
+    def loop_slopes(self, z: float, y: float) -> tuple[float, float]:
+        """The same by an exponential of which a loop evaluates several at a time."""
+        return _logistic_slopes(y * z, y, exp_below_zero(-abs(z)))
 
     def conjugate(self, a: float, y: float) -> float:
         """Σ p ln p over p = b and p = 1-b."""
@@ -354,6 +379,22 @@ class Logistic(NamedTuple):
         if b == 1.0:
             return 0.0
         return _x_log_x(b) + (1.0 - b) * math.log1p(-b)
+
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and the divergence b ln(b/q) + (1-b) ln((1-b)/(1-q)) of b from q = σ(-m).
+
+        With δ = b - q that is Σ_k δ^k/(k(k-1)) [1/(1-q)^(k-1) + (-1)^k/q^(k-1)], k = 2, 3, …: near
+        the optimum a few terms are enough, which are faster than logarithms and do not cancel.
+        """
+        b, m = y * a, y * z
+        e = math.exp(-abs(m))
+        inverse = 1.0 / (1.0 + e)
+        q, p = (e * inverse, inverse) if m > 0.0 else (inverse, e * inverse)
+        value, apart = max(0.0, -m) + math.log1p(e), b - q
+        if abs(apart) < SERIES * min(q, p):
+            low, high = -apart / q, apart / p
+            return value, apart * (high * _logarithmic(high) - low * _logarithmic(low))
+        return value, value + loss_conjugate(self, a, y) + a * z
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Newton for the margin: mu - m + κ (b - σ(-mu)) = 0 gives b + Δ = σ(-mu)."""
@@ -440,6 +481,17 @@ class SquaredHinge(NamedTuple):
             return math.inf
         b = max(0.0, b)
         return 0.5 * b * b - b
+
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and (b - max(0, 1-m))²/2 + b max(0, m-1)."""
+        b, over = y * a, y * z - 1.0
+        short = max(0.0, -over)
+        value = 0.5 * short * short
+        if _outside(b, 0.0, math.inf, 1.0):
+            return value, math.inf
+        b = max(0.0, b)
+        gap = 0.5 * (b - short) * (b - short)
+        return value, gap if over <= 0.0 else gap + b * over  # so that a NaN is not hidden
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = max(0, b + (1 - m - b) / (1 + κ))."""
@@ -1096,6 +1148,16 @@ def loss_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
     return _method(type(loss), "slopes", generic_slopes)(loss, z, y)
 
 
+def loss_loop_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
+    """The same, for loops over many examples: in vector registers where the loss can do that."""
+    return _method(type(loss), "loop_slopes", loss_slopes)(loss, z, y)
+
+
+def loss_loop_derivative(loss: Any, z: float, y: float) -> float:
+    """The first of these two alone."""
+    return float(loss.derivative(z, y))
+
+
 def loss_quick_step(
     loss: Any, a: float, z: float, y: float, kappa: float, first: float, second: float
 ) -> float:
@@ -1157,6 +1219,26 @@ def _compiled_slopes(self: Any, z: Any, y: Any) -> Any:
         return _method(self.instance_class, "slopes", generic_slopes)
 
 
+@for_kernels(loss_loop_slopes)
+def _compiled_loop_slopes(self: Any, z: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        slopes = _method(self.instance_class, "slopes", generic_slopes)
+        return _method(self.instance_class, "loop_slopes", slopes)
+
+
+@for_kernels(loss_loop_derivative)
+def _compiled_loop_derivative(self: Any, z: Any, y: Any) -> Any:
+    if not isinstance(self, _NamedTupleType):
+        return None
+    if not hasattr(self.instance_class, "loop_slopes"):
+        return self.instance_class.derivative
+
+    def first(self, z, y):  # type: ignore[no-untyped-def]
+        return loss_loop_slopes(self, z, y)[0]
+
+    return first
+
+
 @for_kernels(loss_quick_step)
 def _compiled_quick_step(
     self: Any, a: Any, z: Any, y: Any, kappa: Any, first: Any, second: Any
@@ -1180,8 +1262,9 @@ def _compiled_nearest_dual(self: Any, a: Any, y: Any) -> Any:
 # --- sums over the examples -----------------------------------------------------------------------
 
 
-# Sums are compensated from block to block of so many terms: inside one there is little to lose.
-BLOCK = 32
+# Sums are compensated from block to block of so many terms. Inside one, a loss without exponentials
+# is evaluated and summed in vector registers, and there is little to lose.
+BLOCK = 128
 
 
 @inlined
@@ -1200,6 +1283,14 @@ def _sum(total: float, carry: float) -> float:
     return total + carry if math.isfinite(total) else total
 
 
+@reordered_kernel
+def _block_sum(terms: FloatArray) -> float:
+    total = 0.0
+    for k in range(terms.size):
+        total += terms[k]
+    return total
+
+
 @inlined
 def _value_and_gap(self: Any, z: float, a: float, y: float) -> tuple[float, float]:
     value = loss_value(self, z, y)
@@ -1215,7 +1306,8 @@ def _value_and_gap_of_residual(self: Any, z: float, a: float, y: float) -> tuple
 
 def _choose_gap(owner: type) -> Callable[..., Any]:
     invariant = getattr(owner, "shift_invariant", False)
-    return _value_and_gap_of_residual if invariant else _value_and_gap
+    generic = _value_and_gap_of_residual if invariant else _value_and_gap
+    return _method(owner, "value_and_gap", generic)
 
 
 def loss_value_and_gap(loss: Any, z: float, a: float, y: float) -> tuple[float, float]:
@@ -1261,9 +1353,18 @@ def _compiled_quick_gap(self: Any, z: Any, a: Any, y: Any, first: Any, second: A
 @kernel
 def sum_values(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
     """Σ_j c_j φ(z_j; y_j); one margin stands for all if there is only one."""
-    total, carry, last = 0.0, 0.0, z.size - 1
-    for j in range(y.size):
-        total, carry = _add(total, carry, c[j] * loss_value(loss, z[min(j, last)], y[j]))
+    total, carry, terms = 0.0, 0.0, np.empty(BLOCK)
+    for first in range(0, y.size, BLOCK):
+        size = np.uint64(min(BLOCK, y.size - first))
+        ys, cs = y[first : first + BLOCK], c[first : first + BLOCK]
+        if z.size == 1:
+            for k in range(size):
+                terms[k] = cs[k] * loss_value(loss, z[0], ys[k])
+        else:
+            zs = z[first : first + BLOCK]
+            for k in range(size):
+                terms[k] = cs[k] * loss_value(loss, zs[k], ys[k])
+        total, carry = _add(total, carry, _block_sum(terms[:size]))
     return _sum(total, carry)
 
 
@@ -1271,7 +1372,7 @@ def sum_values(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
 def derivatives(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray, out: FloatArray) -> None:
     """out_j = c_j φ'(z_j; y_j)."""
     for j in range(z.shape[0]):
-        out[j] = c[j] * loss_derivative(loss, z[j], y[j])
+        out[j] = c[j] * loss_loop_derivative(loss, z[j], y[j])
 
 
 @kernel
@@ -1312,16 +1413,18 @@ def sum_values_and_gaps(
 ) -> tuple[float, float]:
     """``sum_values`` and ``sum_fenchel_gaps``, which share φ(z_j; y_j)."""
     total, carry, gaps, gaps_carry = 0.0, 0.0, 0.0, 0.0
+    values_here, gaps_here = np.empty(BLOCK), np.empty(BLOCK)
     for first in range(0, z.shape[0], BLOCK):
-        values_here, gaps_here = 0.0, 0.0
-        for j in range(first, min(first + BLOCK, z.shape[0])):
-            if c[j] > 0.0:
-                value, gap = loss_value_and_gap(loss, z[j], alpha[j] / c[j], y[j])
-                values_here += c[j] * value
+        size = np.uint64(min(BLOCK, z.shape[0] - first))
+        zs, alphas = z[first : first + BLOCK], alpha[first : first + BLOCK]
+        ys, cs = y[first : first + BLOCK], c[first : first + BLOCK]
+        for k in range(size):
+            if cs[k] > 0.0:
+                value, gap = loss_value_and_gap(loss, zs[k], alphas[k] / cs[k], ys[k])
                 # Not max(0, gap), which would hide a NaN.
-                gaps_here += 0.0 if gap < 0.0 else c[j] * gap
-            elif alpha[j] != 0.0:
-                gaps_here = math.inf
-        total, carry = _add(total, carry, values_here)
-        gaps, gaps_carry = _add(gaps, gaps_carry, gaps_here)
+                values_here[k], gaps_here[k] = cs[k] * value, 0.0 if gap < 0.0 else cs[k] * gap
+            else:
+                values_here[k], gaps_here[k] = 0.0, 0.0 if alphas[k] == 0.0 else math.inf
+        total, carry = _add(total, carry, _block_sum(values_here[:size]))
+        gaps, gaps_carry = _add(gaps, gaps_carry, _block_sum(gaps_here[:size]))
     return _sum(total, carry), _sum(gaps, gaps_carry)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._cached import cached_property
-from ._compile import kernel
+from ._compile import kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import (
     derivatives,
@@ -187,12 +187,12 @@ class Problem:
             constant=constant,
         )
 
-    @property
+    @cached_property
     def beta(self) -> float:
         """β, the smoothness of the loss."""
         return float(self.loss.smoothness)
 
-    @property
+    @cached_property
     def is_smooth(self) -> bool:
         """Whether β is finite, as the rates and all primal methods need it."""
         return self.beta < np.inf
@@ -346,19 +346,15 @@ class Problem:
             w_of_alpha = self.primal_point(alpha)
         if given or not self.is_smooth:
             total, gaps = sum_values_and_gaps(self.loss, z, alpha, self.y, self.sample_weight)
-            primal = total / self.n + 0.5 * self.lam * float(w @ w)
-            bracket = gaps / self.n
         else:
-            primal, bracket = self.primal_value(w, z), 0.0
-        gap = np.inf
-        if self.balanced(alpha):
-            # In place: with many features a vector more is felt.
-            apart = w - w_of_alpha if w is w_of_alpha else np.subtract(w, w_of_alpha, w_of_alpha)
-            gap = bracket + 0.5 * self.lam * float(apart @ apart)
+            total, gaps = sum_values(self.loss, z, self.y, self.sample_weight), 0.0
+        size, apart = _distance(w, w_of_alpha)
+        primal = total / self.n + 0.5 * self.lam * size
+        gap = math.inf
+        if math.isfinite(primal) and self.balanced(alpha):
+            gap = gaps / self.n + 0.5 * self.lam * apart
             if b:
                 gap += abs(b * float(alpha.sum())) / self.n
-        if not np.isfinite(primal):
-            gap = np.inf
         dual = primal - gap if gap < np.inf else -np.inf
         return Certificate(primal, dual, gap, self.relative(gap), w, alpha, b)
 
@@ -378,6 +374,16 @@ class Problem:
         if gap == 0.0:
             return 0.0
         return gap / self.primal_at_zero if self.primal_at_zero > 0 else np.inf
+
+
+@reordered_kernel
+def _distance(w, other):  # type: ignore[no-untyped-def]
+    """‖w‖² and ‖w − other‖²."""
+    size, apart = 0.0, 0.0
+    for i in range(w.size):
+        size += w[i] * w[i]
+        apart += (w[i] - other[i]) * (w[i] - other[i])
+    return size, apart
 
 
 @kernel

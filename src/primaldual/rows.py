@@ -549,7 +549,7 @@ class Matrix:
             self._major, self._by, self.nnz = _checked_dense(X)
         self.shape: tuple[int, int] = (int(X.shape[0]), int(X.shape[1]))
 
-    @property
+    @cached_property
     def is_sparse(self) -> bool:
         """Whether the data is stored as sparse rows."""
         return isinstance(self._major, SparseRows)
@@ -706,11 +706,14 @@ class Matrix:
         stored = sparse.csr_array(rows.values)
         return _sparse_rows(stored.indptr, stored.indices, stored.data)
 
+    def is_stored(self, by: str) -> bool:
+        """Whether the rows are there by example or by feature, so that no copy has to be made."""
+        return by == self._by or f"by_{by}" in self.__dict__
+
     def _product(self, by: str, vector: FloatArray) -> FloatArray:
         """One number per example or per feature, from whichever layout exists."""
-        name = f"by_{by}"
-        along = by == self._by or name in self.__dict__
-        rows = getattr(self, name) if along else self._major
+        along = self.is_stored(by)
+        rows = getattr(self, f"by_{by}") if along else self._major
         size = self.shape[0] if by == "example" else self.shape[1]
         if isinstance(rows, DenseRows):
             return _dense_product(rows.values, vector, along)
@@ -920,7 +923,7 @@ def _sparse_gram(rows, h, first, last, out):  # type: ignore[no-untyped-def]
 HESSIAN_BLOCK = 1024
 
 
-@reordered_kernel
+@kernel
 def dense_hessian(features, first, second, H, g):  # type: ignore[no-untyped-def]
     """The lower triangle of X Diag(second) Xᵀ and X first, for the features as dense rows."""
     values, d = features.values, features.values.shape[0]
@@ -928,19 +931,35 @@ def dense_hessian(features, first, second, H, g):  # type: ignore[no-untyped-def
     weighted = np.empty(HESSIAN_BLOCK)
     for start in range(0, first.size, HESSIAN_BLOCK):
         last = min(start + HESSIAN_BLOCK, first.size)
-        size = np.uint64(last - start)
-        slope, curvature = first[start:last], second[start:last]
-        for i in range(d):
-            row, total = values[i, start:last], 0.0
+        add_to_hessian(values, start, first[start:last], second[start:last], weighted, H, g)
+
+
+@reordered_kernel
+def add_to_hessian(features, start, first, second, weighted, H, g):  # type: ignore[no-untyped-def]
+    """Add what some examples, from one on, give to a Hessian and a gradient.
+
+    ``weighted`` is room for as many numbers as there are examples.
+    """
+    size, last = np.uint64(first.size), start + first.size
+    for i in range(features.shape[0]):
+        row, total = features[i, start:last], 0.0
+        for j in range(size):
+            weighted[j] = second[j] * row[j]
+            total += first[j] * row[j]
+        g[i] += total
+        for k in range(i + 1):
+            other, total = features[k, start:last], 0.0
             for j in range(size):
-                weighted[j] = curvature[j] * row[j]
-                total += slope[j] * row[j]
-            g[i] += total
-            for k in range(i + 1):
-                other, total = values[k, start:last], 0.0
-                for j in range(size):
-                    total += weighted[j] * other[j]
-                H[i, k] += total
+                total += weighted[j] * other[j]
+            H[i, k] += total
+
+
+@kernel
+def put_by_feature(examples, start, last, block):  # type: ignore[no-untyped-def]
+    """Copy some dense examples into the columns of ``block``."""
+    for j in range(start, last):
+        for i in range(block.shape[0]):
+            block[i, j - start] = examples.values[j, i]
 
 
 @kernel
@@ -978,6 +997,9 @@ def _frozen(array: Any) -> Any:
 
 def _plain(array: Any) -> Any:
     """``array`` contiguous and aligned, copied only if it is not."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
     return np.require(array, requirements=["C", "A"])
 
 

@@ -449,18 +449,18 @@ class _Best:
     def relative_gap(self) -> float:
         """The gap of the best pair divided by P(0), by the values at hand."""
         assert self.upper is not None and self.lower is not None
-        apart = max(self.upper.primal - self.lower.dual, 0.0)
         if self.upper is self.lower:
-            apart = self.upper.gap
+            return self.upper.relative_gap
+        apart = max(self.upper.primal - self.lower.dual, 0.0)
         return self.problem.relative(min(self.upper.gap, self.lower.gap, apart))
 
     def certificate(self) -> Certificate:
         """The best pair and its gap, from scratch."""
         assert self.upper is not None and self.lower is not None
-        pairs = [self.upper, self.lower]
-        if self.upper is not self.lower:
-            pairs.append(self.problem.certify(self.upper.w, self.lower.alpha, self.upper.intercept))
-        return min(pairs, key=lambda pair: pair.gap)
+        if self.upper is self.lower:
+            return self.upper
+        both = self.problem.certify(self.upper.w, self.lower.alpha, self.upper.intercept)
+        return min(self.upper, self.lower, both, key=lambda pair: pair.gap)
 
     def proves(self, tol: float) -> bool:
         """Whether a gap from scratch meets ``tol``."""

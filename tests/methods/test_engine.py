@@ -75,7 +75,7 @@ def test_neighbours_are_visited_together_only_where_there_are_very_many_of_them(
 def test_visiting_neighbours_together_leads_to_the_same_model(text, monkeypatch, name):
     problem = Problem(*text, loss="logistic", lam=1e-3)
     expected = solve(problem, tol=1e-10, seed=0)
-    size = {"dual_cd": "AT_ONCE", "primal_cd": "SMALL"}[name]
+    size = {"dual_cd": "MOMENT", "primal_cd": "SMALL"}[name]
     monkeypatch.setattr(f"primaldual.methods.{name}.{size}", 0)  # as if it were large
     monkeypatch.setattr(f"primaldual.methods.{name}.run_length", lambda size, nonzeros: 4)
     found = solve(problem, name, tol=1e-10, seed=0)
@@ -127,6 +127,29 @@ def test_the_compiled_run_of_newton_steps_is_newtons_method(loss, fit_intercept,
     stepwise = solve(problem, Newton(), tol=1e-11)
     assert compiled.converged and stepwise.converged
     np.testing.assert_allclose(compiled.w, stepwise.w, atol=1e-7)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_only_step_on_the_squared_loss_is_the_same_by_example_and_by_feature(
+    fit_intercept, weighted
+):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2500, 6)) + 1.0  # two whole blocks of examples and a part of one
+    y = X @ rng.standard_normal(6) + rng.standard_normal(2500)
+    weights = rng.random(2500) if weighted else None
+    found = []
+    for order in ("C", "F"):
+        problem = Problem(
+            np.asarray(X, order=order), y, "squared", 1e-3, weights, fit_intercept=fit_intercept
+        )
+        assert problem.matrix.is_stored("feature") == (order == "F")
+        found.append(solve(problem, "newton", tol=1e-12))
+        assert found[-1].converged
+        again = solve(problem, "newton", tol=1e-12, start=(found[-1].w + 1.0, None))
+        np.testing.assert_allclose(again.w, found[-1].w, rtol=1e-9)
+    np.testing.assert_allclose(found[0].w, found[1].w, rtol=1e-9)
+    assert found[0].intercept == pytest.approx(found[1].intercept, rel=1e-9)
 
 
 def test_newton_stops_at_the_accuracy_it_is_told():

@@ -25,7 +25,7 @@ def slow_problem(loss="logistic", **options):
 
 def after_epochs(problem, epochs, monkeypatch):
     """The state of plain descent, and the points after each epoch."""
-    monkeypatch.setattr("primaldual.methods.dual_cd.AT_ONCE", 0)
+    monkeypatch.setattr("primaldual.methods.dual_cd.MOMENT", 0)
     monkeypatch.setattr("primaldual.methods.dual_cd.room_for_past", lambda problem: no_past())
     method = DualCD()
     state = method.start(problem, rng=np.random.default_rng(0))

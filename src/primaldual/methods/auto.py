@@ -155,13 +155,13 @@ class Auto:
         if planned:
             name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
         method: Any = engine_method(name, self.tol)
-        if name == "newton_cg":
+        if planned:
+            method = DualCD(self.tol, moment=0.0)  # few at a time
+        elif name == "newton_cg":
             method = NewtonCG(self.tol, FIRST_PRODUCTS)  # a trial
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
         state.next_watch = trial_length(name)
-        if name == "newton_cg":
-            state.gaps = [inner.gap]
         if planned:
             # The fall from P(0), the gap at zero, to the first epoch's tells how it will go on.
             state.planned, state.next_watch, state.gaps = True, 2, [problem.primal_at_zero]
@@ -190,6 +190,8 @@ class Auto:
         work = state.method.advance(state.inner, None)
         # Several epochs of a small problem are one call.
         told = state.inner.gaps.tolist() if state.name in DESCENT else [self.gap_estimate(state)]
+        if not state.gaps and state.tried == {"newton_cg"}:
+            state.gaps.append(state.inner.began)  # its trial is judged by the fall from there
         if state.name in DESCENT:
             target = self.tol * state.problem.primal_at_zero
             state.below += sum(gap <= target for gap in told)

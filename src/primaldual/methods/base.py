@@ -159,7 +159,8 @@ def shuffle(seed, order):  # type: ignore[no-untyped-def]
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
-        other = np.int64(state % np.uint64(last + 1))
+        # The upper half of the bits as a part of 2³²; a remainder would take as long as a visit.
+        other = np.int64(((state >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
         order[last], order[other] = order[other], order[last]
     return np.int64(state >> np.uint64(1)) | 1
 

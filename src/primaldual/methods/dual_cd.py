@@ -28,13 +28,13 @@ from ..rows import (
 from ..samplings import Draws, Sampling
 from .base import CHUNK, first_alpha, into_plane, random_runs, run_length, shuffle
 from .extrapolation import Past, extrapolate, remember, room_for_past
+from .prices import epoch_price
 
-# Several epochs are made in one call until they have visited so many nonzeros; an example counts as
-# that many more. At first so many epochs or so many nonzeros, later this part of the epochs that
-# have been made.
-AT_ONCE = 400_000
-EXAMPLE = 16
-FEW_EPOCHS, FEW_VISITS, LATER_PART = 2, 50_000, 4
+# Several epochs of a small problem are made in one call: as many as should take so many
+# nanoseconds, but at least two, and no more than these or than were made before. One epoch that
+# takes longer is made in several calls.
+MOMENT = 1e6
+FEWEST_EPOCHS, FIRST_EPOCHS = 2, 8
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
 # left out, except in one epoch out of so many.
@@ -45,7 +45,7 @@ MOST_AWAKE = 0.8
 
 # An epoch after which more than this part of the gap is left is slow: points are remembered, to
 # extrapolate from.
-SLOW_EPOCH = 0.25
+SLOW_EPOCH = 0.4
 
 # The gap after an epoch whose contraction is strong, over what it would be by that alone.
 STRONG = 1.7
@@ -138,8 +138,9 @@ class DualCD:
     corners: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, tol: float = 0.0) -> None:
+    def __init__(self, tol: float = 0.0, moment: float = MOMENT) -> None:
         self.tol = tol
+        self.moment = moment  # nanoseconds for the epochs of one call
 
     def start(
         self,
@@ -173,21 +174,21 @@ class DualCD:
         )  # fmt: skip
         enough = self.tol * p.primal_at_zero * p.n
         seed = int(state.rng.integers(1, 2**63))
-        size = p.matrix.nnz + EXAMPLE * p.n
-        if size > AT_ONCE:
+        price = epoch_price(p, "dual_cd")
+        if price > MOMENT:
             return self._epoch(state, data, seed, enough)
-        gaps = np.empty(max(FEW_EPOCHS, FEW_VISITS // size, state.epochs // LATER_PART))
+        most = min(int(self.moment / price), max(FIRST_EPOCHS, state.epochs))
+        gaps = np.empty(max(FEWEST_EPOCHS, most))
         parts = np.empty_like(gaps)
-        visits, epochs, most = 0, 0, AT_ONCE * p.n // size
-        going = True
+        visits, epochs, going = 0, 0, True
         while going:
             made, seed, visits, state.active, state.since, state.last, state.known, gap = _epochs(
-                seed, visits, most, gaps[epochs:], parts[epochs:], state.last, enough, state.order,
+                seed, visits, gaps[epochs:], parts[epochs:], state.last, enough, state.order,
                 state.active, state.since, state.moves, state.past, state.known, *data,
             )  # fmt: skip
             epochs += made
             self._look_back(state)
-            going = epochs < gaps.size and visits < most and gap > enough
+            going = epochs < gaps.size and gap > enough
         state.gaps, state.gap = gaps[:epochs] / p.n, gap / p.n
         state.parts = parts[:epochs] / p.n
         state.epochs += epochs
@@ -256,11 +257,19 @@ def _numbers(problem: Problem, alpha: FloatArray) -> FloatArray:
     room = np.empty(4 * problem.n + 4)
     skip = -room.__array_interface__["data"][0] // room.itemsize % 4
     numbers = room[skip : skip + 4 * problem.n].reshape(problem.n, 4)
-    side, c = problem.examples, problem.sample_weight
-    numbers[:, 0], numbers[:, 1], numbers[:, 3] = c, problem.y, alpha
-    np.multiply(c, side.squared_norms + side.constant, out=numbers[:, 2])
-    numbers[:, 2] /= problem.lam * problem.n
+    side = problem.examples
+    _fill(
+        problem.sample_weight, problem.y, side.squared_norms, side.constant, side.lam_n, alpha,
+        numbers,
+    )  # fmt: skip
     return numbers
+
+
+@kernel
+def _fill(c, y, squared_norms, constant, lam_n, alpha, numbers):  # type: ignore[no-untyped-def]
+    for j in range(alpha.size):
+        numbers[j, 0], numbers[j, 1], numbers[j, 3] = c[j], y[j], alpha[j]
+        numbers[j, 2] = c[j] * (squared_norms[j] + constant) / lam_n
 
 
 @kernel
@@ -304,10 +313,10 @@ def _remember(past, known, gap, before, alpha, w):  # type: ignore[no-untyped-de
 
 @kernel
 def _epochs(  # type: ignore[no-untyped-def]
-    seed, visits, most, gaps, parts, last, enough, order, active, since, moves, past, known,
+    seed, visits, gaps, parts, last, enough, order, active, since, moves, past, known,
     quiet, numbers, examples, loss, lam_n, w, bias, shift
 ):  # fmt: skip
-    """As many epochs as ``gaps`` has room for, fewer if they visit much or bring the gap down.
+    """As many epochs as ``gaps`` has room for, fewer if they bring the gap down.
 
     They also end where an extrapolation is due. Return the number of epochs, and what has become
     of ``seed``, ``visits``, ``active``, ``since``, ``last``, ``known`` and the gap to be expected.
@@ -327,7 +336,7 @@ def _epochs(  # type: ignore[no-untyped-def]
         visits, parts[k] = visits + active, active
         active = _awake(part, quiet, order.size)
         gaps[k] = gap
-        if expected <= enough or visits >= most or known == past.alphas.shape[0] > 0:
+        if expected <= enough or known == past.alphas.shape[0] > 0:
             break
     return k + 1, seed, visits, active, since, last, known, expected
 

@@ -12,16 +12,23 @@ from numpy.random import Generator
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from .._compile import kernel
+from .._compile import kernel, reordered_kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
 from ..losses import (
+    loss_loop_slopes,
     loss_nearest_dual,
     loss_quick_gap,
-    loss_slopes,
 )
 from ..problem import Problem
-from ..rows import dense_hessian, row_add, row_dot
+from ..rows import (
+    HESSIAN_BLOCK,
+    add_to_hessian,
+    dense_hessian,
+    put_by_feature,
+    row_add,
+    row_dot,
+)
 from ..samplings import Draws, Sampling
 
 # A first solve on a random sample of the examples costs little and lands near the optimum:
@@ -286,18 +293,68 @@ def _step_work(problem: Problem) -> float:
 def _small_steps(state: State, tol: float) -> int:
     """All steps of a small problem in one call; how many there were, none if it failed."""
     p = state.problem
-    w, b, alpha = state.w.copy(), np.array([state.intercept]), np.empty(p.n)
-    enough = max(tol, SMALL_ACCURACY) * p.primal_at_zero * p.n
-    steps, gap = _small_newton(
-        p.matrix.by_feature, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
-        bool(getattr(p.loss, "quadratic", False)), w, b, state.z, alpha,
-    )  # fmt: skip
+    quadratic = bool(getattr(p.loss, "quadratic", False))
+    w, b, alpha, gap = state.w.copy(), np.array([state.intercept]), None, 0.0
+    if quadratic and not p.matrix.is_stored("feature"):
+        steps = _one_step(
+            p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, w, b
+        )
+    else:
+        alpha = np.empty(p.n)
+        enough = max(tol, SMALL_ACCURACY) * p.primal_at_zero * p.n
+        steps, gap = _small_newton(
+            p.matrix.by_feature, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
+            quadratic, w, b, state.z, alpha,
+        )  # fmt: skip
     if steps:
         state.w, state.intercept, state.alpha = w, float(b[0]), alpha
         state.gap, state.samples = gap / p.n, []
     else:  # back to where it began
         state.z = p.margins(state.w, state.intercept)
     return int(steps)
+
+
+@kernel
+def _one_step(examples, loss, y, c, lam_n, fit_intercept, w, b):  # type: ignore[no-untyped-def]
+    """The only step on a loss that is its own model; 1, or 0 if the Hessian is not definite.
+
+    Block by block of the examples: where they are many, a vector of their length or a copy of them
+    by feature would take longer than the step.
+    """
+    n, d = y.size, w.size
+    unknowns = d + 1 if fit_intercept else d
+    H, g = np.zeros((unknowns, unknowns)), np.zeros(unknowns)
+    block, weighted = np.empty((d, HESSIAN_BLOCK)), np.empty(HESSIAN_BLOCK)
+    first, second = np.empty(HESSIAN_BLOCK), np.empty(HESSIAN_BLOCK)
+    moved = False
+    for i in range(d):
+        moved |= w[i] != 0.0
+    for start in range(0, n, HESSIAN_BLOCK):
+        size = min(HESSIAN_BLOCK, n - start)
+        put_by_feature(examples, start, start + size, block)
+        for k in range(size):
+            j, z = start + k, b[0]
+            if moved:
+                z += row_dot(examples, j, w)
+            one, two = loss_loop_slopes(loss, z, y[j])
+            first[k], second[k] = c[j] * one, c[j] * two
+        add_to_hessian(block, 0, first[:size], second[:size], weighted, H, g)
+        if fit_intercept:
+            for k in range(size):
+                g[d] += first[k]
+                H[d, d] += second[k]
+                for i in range(d):
+                    H[d, i] += second[k] * block[i, k]
+    for i in range(d):
+        g[i] += lam_n * w[i]
+        H[i, i] += lam_n
+    if not solve_in_place(H, g):
+        return 0
+    for i in range(d):
+        w[i] -= g[i]
+    if fit_intercept:
+        b[0] -= g[d]
+    return 1
 
 
 @kernel
@@ -313,7 +370,7 @@ def _small_newton(  # type: ignore[no-untyped-def]
     size = d + 1 if fit_intercept else d
     H, g = np.empty((size, size)), np.empty(size)
     first, second, change = np.empty(n), np.empty(n), np.empty(n)
-    _slopes(loss, z, y, c, first, second)
+    set_slopes(loss, z, y, c, first, second)
     later = 0 if quadratic else n  # new memory costs more than the work on it
     after_first, after_second, before = np.empty(later), np.empty(later), np.inf
     for step in range(1, SMALL_STEPS + 1):
@@ -412,25 +469,27 @@ def solve_in_place(H, g):  # type: ignore[no-untyped-def]
 def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
     first, second = np.empty(problem.n), np.empty(problem.n)
-    _slopes(problem.loss, z, problem.y, problem.sample_weight, first, second)
+    set_slopes(problem.loss, z, problem.y, problem.sample_weight, first, second)
     return first, second
 
 
 @kernel
-def _slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
+def set_slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
+    """Fill in c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
     for j in range(z.size):
-        slope, curvature = loss_slopes(loss, z[j], y[j])
+        slope, curvature = loss_loop_slopes(loss, z[j], y[j])
         first[j], second[j] = c[j] * slope, c[j] * curvature
 
 
-@kernel
+@reordered_kernel
 def near_gaps(loss, z, alpha, y, c, first, second):  # type: ignore[no-untyped-def]
     """About Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j], where c_j φ'_j and c_j φ''_j are known."""
     total = 0.0
     for j in range(z.size):
         if c[j] > 0.0:
+            each = 1.0 / c[j]
             total += c[j] * loss_quick_gap(
-                loss, z[j], alpha[j] / c[j], y[j], first[j] / c[j], second[j] / c[j]
+                loss, z[j], each * alpha[j], y[j], each * first[j], each * second[j]
             )
     return total
 
@@ -500,12 +559,11 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second, sh
     if not at_zero < 0.0:
         high = s = 0.0  # not a way down: rounding has the better of the direction
     for k in range(LINE_STEPS):
-        slope, curvature = along + s * square, square
         for j in range(z.size):
-            one, two = loss_slopes(loss, z[j] + s * change[j], y[j])
+            one, two = loss_loop_slopes(loss, z[j] + s * change[j], y[j])
             first[j], second[j] = c[j] * one, c[j] * two
-            slope += first[j] * change[j]
-            curvature += second[j] * change[j] * change[j]
+        slope, curvature = _along(first, second, change)
+        slope, curvature = along + s * square + slope, square + curvature
         if high == 0.0 or k + 1 == LINE_STEPS:
             break
         # A positive slope that rose early and then stayed the same has led uphill: it did not if it
@@ -524,7 +582,17 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second, sh
     return s
 
 
-@kernel
+@reordered_kernel
+def _along(first, second, change):  # type: ignore[no-untyped-def]
+    """Σ_j first_j change_j and Σ_j second_j change_j²."""
+    slope, curvature = 0.0, 0.0
+    for j in range(change.size):
+        slope += first[j] * change[j]
+        curvature += second[j] * change[j] * change[j]
+    return slope, curvature
+
+
+@reordered_kernel
 def linearised_dual(loss, y, c, first, second, change, alpha):  # type: ignore[no-untyped-def]
     """α_j = −(c_j φ'_j + c_j φ''_j ⟨x_j, δ⟩), moved into its domain.
 

@@ -15,7 +15,7 @@ from ..problem import Problem
 from ..rows import row_add_model, row_dot, rows_bend
 from ..samplings import Draws, Sampling
 from .base import CHUNK
-from .newton import line_search, linearised_dual, near_gaps, slopes, starting_point
+from .newton import line_search, linearised_dual, near_gaps, set_slopes, starting_point
 
 # Conjugate-gradient steps in one Newton step, at most. Where the first ones are to be short, each
 # may take so many times more than the one before.
@@ -28,6 +28,8 @@ LEAST_GAP = 1e-20
 # nonzeros; an example counts as that many more. The longest step then takes a quarter of a second.
 SMALL, AT_ONCE = 100_000, 400_000
 EXAMPLE = 8
+# What is known of a point: w alone, its margins too, or also slopes, gradient and diagonal.
+NOTHING, MARGINS, SLOPES = 0, 1, 2
 
 
 class Vectors(NamedTuple):
@@ -58,8 +60,9 @@ class State:
     most: int  # conjugate-gradient steps in the next Newton step
     forcing: float = 0.1  # the relative residual at which they stop
     gap: float = np.inf  # ‖∇P(w)‖²/(2λ), or that of w and α after a step that ends the search
-    linear: bool = False  # whether it is the latter: then ∇P(w) is not known
-    stale: bool = False  # whether margins and gradient are to be made afresh
+    began: float = np.inf  # the gap before the last call's steps
+    linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
+    known: int = MARGINS  # what need not be made afresh before the next step
 
     @property
     def w(self) -> FloatArray:
@@ -123,21 +126,13 @@ class NewtonCG:
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
         w, b, z = starting_point(problem, w, alpha)
-        n, d = problem.n, problem.d
-        by_feature, by_example = np.empty((6, d + 1)), np.empty((3, n))
-        vectors = Vectors(w, z, *slopes(problem, z), *by_feature, *by_example)
-        state = State(problem, vectors, np.array([b]), self.most)
-        state.gap = _evaluate(problem, vectors)
-        return state
+        by_feature, by_example = np.empty((6, problem.d + 1)), np.empty((5, problem.n))
+        vectors = Vectors(w, z, *by_example[:2], *by_feature, *by_example[2:])
+        return State(problem, vectors, np.array([b]), self.most)
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One truncated Newton step, or several of a small problem."""
         p, v = state.problem, state.vectors
-        if state.stale or state.linear:
-            v.z[:] = p.margins(v.w, float(state.intercept[0]))
-            v.first[:], v.second[:] = slopes(p, v.z)
-            state.gap = _evaluate(p, v)
-            state.stale = state.linear = False
         unit = 2 * p.lam * p.n**2  # what ‖n∇P‖² is divided by
         enough = unit * max(self.tol, LEAST_GAP) * p.primal_at_zero
         quadratic = bool(getattr(p.loss, "quadratic", False))
@@ -145,12 +140,21 @@ class NewtonCG:
             p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
             state.intercept, v,
         )  # fmt: skip
+        known, state.known = state.known, SLOPES
         if makes_all_steps(p):
-            steps, products, state.most, state.forcing, state.gap, state.linear = _steps(
-                AT_ONCE // _size(p), state.most, state.forcing, state.gap, quadratic, *data
-            )
+            (
+                steps, products, state.most, state.forcing, state.began, state.gap, state.linear
+            ) = _steps(
+                AT_ONCE // _size(p), known, state.most, state.forcing, state.gap, quadratic, *data
+            )  # fmt: skip
         else:
             steps, products, reached = 1, 0, 0
+            if known == NOTHING:
+                v.z[:] = p.margins(v.w, float(state.intercept[0]))
+            if known < SLOPES:
+                set_slopes(p.loss, v.z, p.y, p.sample_weight, v.first, v.second)
+                state.gap = _evaluate(p, v)
+            state.began = state.gap
             _begin(v)
             energies = np.full(2, float(v.residual @ v.direction))  # at the start, and now
             # A call makes as many as take a moment, so that Ctrl-C is heard between two.
@@ -162,13 +166,14 @@ class NewtonCG:
                     p.fit_intercept, forcing, ENOUGH * enough, energies, v,
                 )  # fmt: skip
                 products += made
-            before = state.gap
             state.gap, state.linear = _step(*data)
             if not state.linear:
                 state.gap = _evaluate(p, v)
             state.most = min(MORE_STEPS * state.most, MOST_STEPS)
             if reached:
-                state.forcing = next_forcing(state.forcing, state.gap, before)
+                state.forcing = next_forcing(state.forcing, state.gap, state.began)
+        if state.linear:
+            state.known = NOTHING
         return (2.0 * products + 2.0 * steps) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
@@ -180,7 +185,7 @@ class NewtonCG:
 
         If there is a next step, it begins with fresh margins, so that rounding does not pile up.
         """
-        state.stale = True
+        state.known = NOTHING
         return state.w, state.vectors.alpha if state.linear else None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
@@ -322,16 +327,23 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
 
 @kernel
 def _steps(  # type: ignore[no-untyped-def]
-    budget, most, forcing, gap, quadratic,
+    budget, known, most, forcing, gap, quadratic,
     examples, loss, y, c, lam_n, fit_intercept, enough, b, v
 ):  # fmt: skip
     """Newton steps of a small problem, as ``advance`` makes them, until so many products are made.
 
     Return the number of steps and products, and what has become of ``most``, ``forcing``, ``gap``
-    and ``linear``.
+    and ``linear``, behind the gap before the steps.
     """
     n, steps, products, energies = v.z.size, 0, 0, np.empty(2)
     target = enough / (2 * lam_n * n)
+    if known == NOTHING:
+        for j in range(n):
+            v.z[j] = row_dot(examples, j, v.w) + b[0]
+    if known < SLOPES:
+        set_slopes(loss, v.z, y, c, v.first, v.second)
+        gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
+    began = gap
     while True:
         energies[:] = _begin(v)
         made, reached = _conjugate_gradients(
@@ -346,4 +358,4 @@ def _steps(  # type: ignore[no-untyped-def]
         if reached:
             forcing = next_forcing(forcing, gap, before)
         if gap <= target or products >= budget or not gap < np.inf:
-            return steps, products, most, forcing, gap, linear
+            return steps, products, most, forcing, began, gap, linear

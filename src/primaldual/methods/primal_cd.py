@@ -11,7 +11,7 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
-from ..losses import loss_slopes
+from ..losses import loss_loop_slopes
 from ..problem import Problem
 from ..rows import (
     AHEAD,
@@ -200,7 +200,7 @@ def _rounds(  # type: ignore[no-untyped-def]
     expected, epochs = np.inf, 0
     for k in range(gaps.size):
         for j in range(n):
-            slope, curvature = loss_slopes(loss, z[j], y[j])
+            slope, curvature = loss_loop_slopes(loss, z[j], y[j])
             first[j] = c[j] * slope
             model[j, 0], model[j, 1] = first[j], c[j] * curvature
         delta[:], delta_b[:], squares = 0.0, 0.0, 0.0
