@@ -23,7 +23,7 @@ LAYERS = [
     "_types",
     "_cached",
     "_compile",
-    "_exponential",
+    "_elementary",
     "losses",
     "own_loss",
     "rows",

@@ -18,7 +18,7 @@ from scipy.special import erfcx, log_ndtr
 
 from primaldual import losses
 from primaldual._compile import kernel
-from primaldual._exponential import exp_below_zero
+from primaldual._elementary import exp_below_zero, log1p_of_part
 from primaldual.losses import (
     LOSSES,
     Huber,
@@ -42,6 +42,7 @@ from primaldual.losses import (
     sum_conjugates,
     sum_fenchel_gaps,
     sum_values,
+    sum_values_and_gaps,
 )
 from primaldual.methods.newton import set_slopes
 from primaldual.own_loss import as_loss, loss_name
@@ -638,7 +639,7 @@ def test_the_logistic_gap_keeps_its_digits_near_the_optimum(m, size):
         assert gap == pytest.approx(expected, rel=1e-9 + 3 * lost + cancelled)
 
 
-def test_the_exponential_for_loops_is_right_to_one_unit_in_the_last_place():
+def test_the_elementary_for_loops_is_right_to_one_unit_in_the_last_place():
     rng = np.random.default_rng(0)
     x = -np.concatenate([[0.0, 1e-300], 40 * rng.random(5000), 10 ** rng.uniform(-12, 2.84, 5000)])
     found = np.empty_like(x)
@@ -651,10 +652,46 @@ def test_the_exponential_for_loops_is_right_to_one_unit_in_the_last_place():
     assert exp_below_zero(-2.0) == math.exp(-2.0)  # outside kernels
 
 
+def test_the_logarithm_for_loops_is_right_to_about_one_unit_in_the_last_place():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([[0.0, 1.0, 1e-300], rng.random(5000), 10 ** rng.uniform(-20, 0, 5000)])
+    found = np.empty_like(x)
+    logarithms(x, found)
+    expected = np.array([math.log1p(value) for value in x])
+    assert np.all(np.abs(found - expected) <= 3.4e-16 * expected)
+    assert log1p_of_part(0.5) == math.log1p(0.5)
+
+
 @kernel
 def exponentials(x, out):
     for k in range(x.size):
         out[k] = exp_below_zero(x[k])
+
+
+@kernel
+def logarithms(x, out):
+    for k in range(x.size):
+        out[k] = log1p_of_part(x[k])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("size", [1e-6, 0.02, 0.5])
+def test_sums_in_vector_registers_are_the_sums_of_single_terms(name, size):
+    loss, rng = CASES[name], np.random.default_rng(0)
+    n = 3 * losses.BLOCK + 5  # whole blocks and a part of one
+    y = np.sign(rng.standard_normal(n)) if loss.classification else rng.standard_normal(n)
+    z, c = 3 * rng.standard_normal(n), rng.random(n)
+    c[::50] = 0.0
+    alpha = np.empty(n)
+    derivatives(loss, z, y, c, alpha)
+    alpha *= -(1.0 - size * rng.random(n))
+    terms = [(w, losses.loss_value_and_gap(loss, p, a / w, t))
+             for p, a, t, w in zip(z, alpha, y, c, strict=True) if w > 0]  # fmt: skip
+    values, gaps = sum_values_and_gaps(loss, z, alpha, read_only(y), read_only(c))
+    assert values == pytest.approx(math.fsum(w * value for w, (value, _) in terms), rel=1e-14)
+    assert values == pytest.approx(sum_values(loss, z, read_only(y), read_only(c)), rel=1e-14)
+    expected = math.fsum(w * max(gap, 0.0) for w, (_, gap) in terms)
+    assert gaps == pytest.approx(expected, rel=1e-8, abs=1e-14 * values)
 
 
 def test_slopes_in_loops_are_the_slopes():

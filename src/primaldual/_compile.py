@@ -23,7 +23,7 @@ from numba.extending import overload, register_jitable
 # Files whose functions are compiled into the kernels of other files.
 _SHARED = (
     "_compile.py",
-    "_exponential.py",
+    "_elementary.py",
     "losses.py",
     "own_loss.py",
     "rows.py",
@@ -148,6 +148,8 @@ def seconds_compiling() -> float:
 
 # For small functions that are called from kernels and from plain Python alike.
 inlined = register_jitable(error_model="numpy")
+# The same for parts of loops that should run in vector registers: a call would keep them out.
+inlined_in_loops = register_jitable(error_model="numpy", forceinline=True)
 
 # To give a function a body for kernels that depends on its arguments' types. Not strict: strict
 # overloads compare annotations, and the argument names of a user's methods.

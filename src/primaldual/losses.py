@@ -29,8 +29,14 @@ from typing import Any, NamedTuple, Protocol
 import numba
 import numpy as np
 
-from primaldual._compile import for_kernels, inlined, kernel, reordered_kernel
-from primaldual._exponential import exp_below_zero
+from primaldual._compile import (
+    for_kernels,
+    inlined,
+    inlined_in_loops,
+    kernel,
+    reordered_kernel,
+)
+from primaldual._elementary import exp_below_zero, log1p_of_part
 from primaldual._types import FloatArray
 
 # A dual variable is the sum of many steps, and may pass the edge of its domain by rounding.
@@ -50,6 +56,9 @@ SERIES = 1.0 / 32.0
 FAR = 1e12
 # How near φ' has to come to -a at that distance for -a to count as the limit of φ'.
 LIMIT_TOLERANCE = 1e-9
+
+# No smaller number is divided by.
+TINIEST = 1e-300
 
 _SQRT_2 = math.sqrt(2.0)
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
@@ -127,14 +136,29 @@ def _x_log_x(x: float) -> float:
     return x * math.log(x) if x > 0.0 else 0.0
 
 
-@inlined
+@inlined_in_loops
 def _logistic_slopes(m: float, y: float, e: float) -> tuple[float, float]:
     """-y σ(-m) and σ(m) σ(-m), where e = exp(-|m|)."""
     inverse = 1.0 / (1.0 + e)
     return -y * (e if m > 0.0 else 1.0) * inverse, e * inverse * inverse
 
 
-@inlined
+@inlined_in_loops
+def _near_divergence(b: float, m: float, e: float) -> tuple[float, float]:
+    """The divergence of b from q = σ(-m) by its series, e = exp(-|m|), and whether b is too far.
+
+    It is if the second number is not below ``SERIES``.
+    """
+    # That of b from q is that of 1-b from 1-q: let q be the smaller one of the two, e/(1+e).
+    larger = 1.0 + e  # 1/(1-q)
+    smaller = larger / max(e, TINIEST)  # 1/q
+    apart = (b if m > 0.0 else 1.0 - b) - e / larger
+    low, high = -apart * smaller, apart * larger
+    gap = apart * (high * _logarithmic(high) - low * _logarithmic(low))
+    return gap, abs(apart) * smaller
+
+
+@inlined_in_loops
 def _logarithmic(x: float) -> float:
     """Σ_k x^(k-2)/(k(k-1)) for k from 2 to 8."""
     high = 1 / 20 + x * (1 / 30 + x * (1 / 42 + x / 56))
@@ -386,15 +410,17 @@ class Logistic(NamedTuple):
         With δ = b - q that is Σ_k δ^k/(k(k-1)) [1/(1-q)^(k-1) + (-1)^k/q^(k-1)], k = 2, 3, …: near
         the optimum a few terms are enough, which are faster than logarithms and do not cancel.
         """
-        b, m = y * a, y * z
-        e = math.exp(-abs(m))
-        inverse = 1.0 / (1.0 + e)
-        q, p = (e * inverse, inverse) if m > 0.0 else (inverse, e * inverse)
-        value, apart = max(0.0, -m) + math.log1p(e), b - q
-        if abs(apart) < SERIES * min(q, p):
-            low, high = -apart / q, apart / p
-            return value, apart * (high * _logarithmic(high) - low * _logarithmic(low))
-        return value, value + loss_conjugate(self, a, y) + a * z
+        value = loss_value(self, z, y)
+        gap, doubt = _near_divergence(y * a, y * z, math.exp(-abs(z)))
+        return value, gap if doubt < SERIES else value + loss_conjugate(self, a, y) + a * z
+
+    def loop_value(self, z: float, y: float) -> float:
+        """φ by functions of which a loop evaluates several at a time."""
+        return max(0.0, -y * z) + log1p_of_part(exp_below_zero(-abs(z)))
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap by the same functions, where the series is short enough."""
+        return _near_divergence(y * a, y * z, exp_below_zero(-abs(z)))
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Newton for the margin: mu - m + κ (b - σ(-mu)) = 0 gives b + Δ = σ(-mu)."""
@@ -1153,9 +1179,39 @@ def loss_loop_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
     return _method(type(loss), "loop_slopes", loss_slopes)(loss, z, y)
 
 
+def loss_loop_value(loss: Any, z: float, y: float) -> float:
+    """φ(z; y), for such loops."""
+    return float(loss.value(z, y))
+
+
 def loss_loop_derivative(loss: Any, z: float, y: float) -> float:
-    """The first of these two alone."""
+    """φ'(z; y), for such loops."""
     return float(loss.derivative(z, y))
+
+
+def loss_loop_gap(loss: Any, z: float, a: float, y: float) -> tuple[float, float]:
+    """``loss_fenchel_gap`` for such loops; not known unless a second number is below ``SERIES``."""
+    return _choose_loop_gap(type(loss))(loss, z, a, y)
+
+
+def _has_loop_gap(loss: Any) -> bool:
+    """Whether it is ever known."""
+    return _choose_loop_gap(type(loss)) is not _unknown_gap
+
+
+def _choose_loop_gap(owner: type) -> Callable[..., Any]:
+    plain = _certain_gap if hasattr(owner, "value_and_gap") else _unknown_gap
+    return _method(owner, "loop_gap", plain)
+
+
+@inlined_in_loops
+def _certain_gap(self: Any, z: float, a: float, y: float) -> tuple[float, float]:
+    return loss_value_and_gap(self, z, a, y)[1], 0.0
+
+
+@inlined
+def _unknown_gap(self: Any, z: float, a: float, y: float) -> tuple[float, float]:
+    return 0.0, math.inf
 
 
 def loss_quick_step(
@@ -1224,6 +1280,25 @@ def _compiled_loop_slopes(self: Any, z: Any, y: Any) -> Any:
     if isinstance(self, _NamedTupleType):
         slopes = _method(self.instance_class, "slopes", generic_slopes)
         return _method(self.instance_class, "loop_slopes", slopes)
+
+
+@for_kernels(loss_loop_value)
+def _compiled_loop_value(self: Any, z: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _method(self.instance_class, "loop_value", self.instance_class.value)
+
+
+@for_kernels(loss_loop_gap)
+def _compiled_loop_gap(self: Any, z: Any, a: Any, y: Any) -> Any:
+    if isinstance(self, _NamedTupleType):
+        return _choose_loop_gap(self.instance_class)
+
+
+@for_kernels(_has_loop_gap)
+def _compiled_has_loop_gap(loss: Any) -> Any:
+    if isinstance(loss, _NamedTupleType):
+        known = _choose_loop_gap(loss.instance_class) is not _unknown_gap
+        return lambda loss: known
 
 
 @for_kernels(loss_loop_derivative)
@@ -1359,11 +1434,11 @@ def sum_values(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         ys, cs = y[first : first + BLOCK], c[first : first + BLOCK]
         if z.size == 1:
             for k in range(size):
-                terms[k] = cs[k] * loss_value(loss, z[0], ys[k])
+                terms[k] = cs[k] * loss_loop_value(loss, z[0], ys[k])
         else:
             zs = z[first : first + BLOCK]
             for k in range(size):
-                terms[k] = cs[k] * loss_value(loss, zs[k], ys[k])
+                terms[k] = cs[k] * loss_loop_value(loss, zs[k], ys[k])
         total, carry = _add(total, carry, _block_sum(terms[:size]))
     return _sum(total, carry)
 
@@ -1413,18 +1488,24 @@ def sum_values_and_gaps(
 ) -> tuple[float, float]:
     """``sum_values`` and ``sum_fenchel_gaps``, which share φ(z_j; y_j)."""
     total, carry, gaps, gaps_carry = 0.0, 0.0, 0.0, 0.0
-    values_here, gaps_here = np.empty(BLOCK), np.empty(BLOCK)
+    values_here, gaps_here, doubts = np.empty(BLOCK), np.empty(BLOCK), np.full(BLOCK, np.inf)
     for first in range(0, z.shape[0], BLOCK):
         size = np.uint64(min(BLOCK, z.shape[0] - first))
         zs, alphas = z[first : first + BLOCK], alpha[first : first + BLOCK]
         ys, cs = y[first : first + BLOCK], c[first : first + BLOCK]
+        if _has_loop_gap(loss):  # loop by loop: all at once would not fit into vector registers
+            for k in range(size):
+                values_here[k] = cs[k] * loss_loop_value(loss, zs[k], ys[k])
+            for k in range(size):
+                gap, doubt = loss_loop_gap(loss, zs[k], alphas[k] / cs[k], ys[k])
+                gaps_here[k], doubts[k] = cs[k] * gap, doubt
         for k in range(size):
-            if cs[k] > 0.0:
+            if not cs[k] > 0.0:
+                values_here[k], gaps_here[k] = 0.0, 0.0 if alphas[k] == 0.0 else math.inf
+            elif not doubts[k] < SERIES:
                 value, gap = loss_value_and_gap(loss, zs[k], alphas[k] / cs[k], ys[k])
                 # Not max(0, gap), which would hide a NaN.
                 values_here[k], gaps_here[k] = cs[k] * value, 0.0 if gap < 0.0 else cs[k] * gap
-            else:
-                values_here[k], gaps_here[k] = 0.0, 0.0 if alphas[k] == 0.0 else math.inf
         total, carry = _add(total, carry, _block_sum(values_here[:size]))
         gaps, gaps_carry = _add(gaps, gaps_carry, _block_sum(gaps_here[:size]))
     return _sum(total, carry), _sum(gaps, gaps_carry)

@@ -103,6 +103,7 @@ class State:
     awake: float = 1.0  # the part of the examples that the last epoch visited
     active: float = 1.0  # that of the last one in which some rested
     visited: float = 1.0  # and the part of the nonzeros
+    longest: float = 0.0  # the most rounds that it ever seemed to need in all
     below: int = 0  # rounds of descent whose estimate was at the target, but no proof came of it
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
@@ -258,14 +259,15 @@ class Auto:
             if ahead <= REST_OF_NEWTON * newton_price(p):
                 return None
             return "newton", f"dual_cd would need about {left:.0f} more rounds"
-        ahead /= TRUST
+        trust = self._trust(state, left)
+        ahead /= trust
         if not state.prices:
             state.prices = rescue_prices(p, p.beta, ahead)
         if state.name == "dual_cd":
-            state.prices["gram_newton_cg"] = cg_price(p, left / TRUST)
+            state.prices["gram_newton_cg"] = cg_price(p, left / trust)
             state.prices["ssnal"] = active_price(p, state.active, ahead)
         else:
-            observed = cg_price(p, INNER_EPOCHS * left / TRUST)
+            observed = cg_price(p, INNER_EPOCHS * left / trust)
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
         self._price_other_side(state)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
@@ -281,6 +283,18 @@ class Auto:
             return None
         state.left_behind[state.name] = ahead
         return rescue[0], f"{state.name} would need about {left:.0f} more rounds"
+
+    def _trust(self, state: State, left: float) -> float:
+        """How many times too long the rounds that seem to be left may be.
+
+        Not at all on the squared loss where there are more and more of them: then descent becomes
+        slower and slower, and conjugate gradients take what they are priced at.
+        """
+        before, total = state.longest, len(state.gaps) + left
+        if total < math.inf:
+            state.longest = max(before, total)
+        slows_down = 0.0 < before < total and getattr(state.problem.loss, "quadratic", False)
+        return 1.0 if slows_down else TRUST
 
     def _price_other_side(self, state: State) -> None:
         """What coordinate descent on the other side may cost, where it has not been tried.
@@ -313,11 +327,14 @@ class Auto:
         ahead = product_price(p) * left
         if ahead <= TRIAL_PRICE:
             return None
-        # They go on from here.
-        others = {name: REST_OF_NEWTON * price for name, price in direct_prices(p, ahead).items()}
+        # A matrix goes on from here, and its price is known better than what conjugate gradients
+        # have left, which may be more.
+        others = {
+            name: HOPE * REST_OF_NEWTON * price for name, price in direct_prices(p, ahead).items()
+        }
         others["dual_cd"] = expected_epochs(p, self.tol) * epoch_price(p, "dual_cd")
         name = min(others, key=lambda other: others[other])
-        if ahead <= HOPE * others[name]:
+        if ahead <= others[name]:
             return None
         return name, "the features are too alike for conjugate gradients"
 
@@ -440,5 +457,6 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.tried.add(name)
     state.gaps, state.wakes, state.prices, state.planned, state.below = [], [], {}, False, 0
     state.share = state.awake = state.active = state.visited = 1.0
+    state.longest = 0.0
     state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

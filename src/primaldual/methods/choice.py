@@ -49,8 +49,9 @@ TINY = 150_000.0
 # Of small problems with more features than this, Newton's method need not be priced.
 FEW_FEATURES = 200
 # On them truncated Newton is not far from the best unless the features overlap; what should replace
-# it then has to cost at most this part of it.
-MUCH_LESS = 0.75
+# it then has to cost at most this part of it, less where the loss bends all the way: then it takes
+# fewer products.
+MUCH_LESS, MUCH_LESS_IF_BENT = 0.8, 0.5
 # Rounds on the primal where the features hardly overlap: where the sum of their squared cosines is
 # at most this, counted for each of them.
 LEAST_ROUNDS = 4
@@ -118,7 +119,8 @@ def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
     if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
         return "newton", "few features: a matrix of that size costs less than a few products"
     epoch = epoch_price(problem, "dual_cd")
-    if crowded(problem) and expected_epochs(problem, tol) * epoch <= MUCH_LESS * hope:
+    much_less = MUCH_LESS_IF_BENT if hasattr(problem.loss, "quick_step") else MUCH_LESS
+    if crowded(problem) and expected_epochs(problem, tol) * epoch <= much_less * hope:
         return descent_choice(problem, tol)
     return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
 

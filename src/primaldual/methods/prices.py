@@ -28,6 +28,7 @@ PRODUCT_EXAMPLE, PRODUCT_EXAMPLE_SPARSE = 3.0, 6.0  # an example in one, by stor
 ROW_FAR, SPARSE_FAR = 100.0, 2_500_000
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
+EXAMPLE_OF_STEP = 18.0  # the same in a step of truncated Newton, where it is in vector registers
 VISITS_OF_MODEL, VISITS_OF_MODEL_DENSE = 3.5, 8.0  # three passes on the primal, in visits
 EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
 SCATTERED = 0.8  # a multiply-add into a Hessian of sparse rows
@@ -259,7 +260,7 @@ def product_price(problem: Problem) -> float:
 def cg_steps_price(problem: Problem) -> float:
     """What the steps of truncated Newton cost beside their products."""
     step = COMPILED_STEP if makes_all_steps(problem) else STEP
-    return newton_steps(problem) * (product_price(problem) + 0.6 * _examples(problem) + step)
+    return newton_steps(problem) * (product_price(problem) + EXAMPLE_OF_STEP * problem.n + step)
 
 
 def _examples(problem: Problem) -> float:
