@@ -290,6 +290,18 @@ def test_a_slow_intercept_is_left_to_newton(loss, lam, tol):
     assert run.passes < alone.passes
 
 
+@pytest.mark.parametrize(("loss", "believed"), [("squared", True), ("logistic", False)])
+def test_a_dual_that_becomes_slower_and_slower_is_believed_to_be_slow(loss, believed):
+    method = Auto(1e-6)
+    state = method.start(Problem(*counted(60, 400), loss=loss, lam=1e-3))
+    seen = []
+    for made, left in ((10, 20.0), (14, 20.0), (18, 25.0), (22, 10.0), (26, 30.0), (30, math.inf)):
+        state.gaps = [1.0] * made
+        seen.append(method._trust(state, left) == 1.0)
+    # Twice in a row it has to seem longer than ever.
+    assert seen == [False, False, believed, False, False, believed]
+
+
 @pytest.mark.parametrize(
     ("kind", "part"), [("dense", 0.3), ("tall", 0.3), ("sparse", 0.9)], ids=str
 )

@@ -38,6 +38,18 @@ def test_examples_at_rest_are_left_out_but_not_forgotten(text):
     assert result.certificate.relative_gap <= 1e-9
 
 
+def test_all_examples_are_visited_less_often_while_nobody_wakes_up(text):
+    problem = Problem(*text, loss="squared_hinge", lam=1e-5)
+    method, full = DualCD(0.0), []
+    state = method.start(problem, rng=np.random.default_rng(0))
+    while state.epochs < 200:
+        before = state.epochs
+        method.advance(state)
+        full += [before + k for k in range(len(state.parts)) if state.parts[k] == 1.0]
+    late = np.diff([epoch for epoch in full if epoch > 10])
+    assert late[-1] > 8 and late.max() <= 64
+
+
 def test_a_gap_that_is_small_enough_has_been_seen_on_all_examples(text):
     problem = Problem(*text, loss="squared_hinge", lam=1e-5)
     method = DualCD(1e-6)

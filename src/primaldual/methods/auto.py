@@ -70,8 +70,8 @@ ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
 # the fall seen so far.
 FIRST_PRODUCTS = 12
 SLOWS = 2.0
-# So many times more products are needed where it changes from step to step who is on a flat side.
-CHANGES = 1.3
+# So many times the products that are priced are needed where many examples are on a flat side.
+CHANGES = 0.7
 # Rounds of descent whose estimate is at the target after which it is no longer believed, and the
 # least part of all its rounds.
 UNPROVED_ROUNDS, UNPROVED_PART = 8, 0.25
@@ -104,6 +104,7 @@ class State:
     active: float = 1.0  # that of the last one in which some rested
     visited: float = 1.0  # and the part of the nonzeros
     longest: float = 0.0  # the most rounds that it ever seemed to need in all
+    longer: int = 0  # how often in a row it seemed to need more than ever
     below: int = 0  # rounds of descent whose estimate was at the target, but no proof came of it
     next_watch: int = TRIAL_EPOCHS  # the round from which the contraction is looked at again
     next_look: int = TRIAL_EPOCHS  # the round from which the curvature may be looked at
@@ -287,13 +288,15 @@ class Auto:
     def _trust(self, state: State, left: float) -> float:
         """How many times too long the rounds that seem to be left may be.
 
-        Not at all on the squared loss where there are more and more of them: then descent becomes
-        slower and slower, and conjugate gradients take what they are priced at.
+        Not at all where there are more and more of them, twice in a row since gaps jump: then
+        descent becomes slower and slower. Where the loss bends all the way that is often not so.
         """
-        before, total = state.longest, len(state.gaps) + left
+        total = len(state.gaps) + left
+        longer = 0.0 < state.longest < total
+        state.longer = state.longer + 1 if longer else 0
         if total < math.inf:
-            state.longest = max(before, total)
-        slows_down = 0.0 < before < total and getattr(state.problem.loss, "quadratic", False)
+            state.longest = max(state.longest, total)
+        slows_down = state.longer >= 2 and not hasattr(state.problem.loss, "quick_step")
         return 1.0 if slows_down else TRUST
 
     def _price_other_side(self, state: State) -> None:
@@ -457,6 +460,6 @@ def _hand_over(state: State, name: str, method: Method, why: str) -> None:
     state.tried.add(name)
     state.gaps, state.wakes, state.prices, state.planned, state.below = [], [], {}, False, 0
     state.share = state.awake = state.active = state.visited = 1.0
-    state.longest = 0.0
+    state.longest, state.longer = 0.0, 0
     state.next_watch, state.next_look = trial_length(name), TRIAL_EPOCHS
     state.log.append(f"{name}: {why}")

@@ -37,9 +37,11 @@ MOMENT = 1e6
 FEWEST_EPOCHS, FIRST_EPOCHS = 2, 8
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
-# left out, except in one epoch out of so many.
+# left out, except in one epoch out of so many. In one out of twice as many, and so on up to the
+# last number, if those that are awake did not become more by this part of them in the last such one.
 QUIET_VISITS = 2
-FULL_EVERY = 8
+FULL_EVERY, SELDOM = 8, 64
+JOINED = 0.02
 # Nobody rests where more than this part of them would be visited all the same.
 MOST_AWAKE = 0.8
 
@@ -65,7 +67,7 @@ class State:
     order: IntArray  # of the examples, those that rest behind the others
     active: int  # how many do not rest
     quiet: IntArray  # in how many visits an example has not moved, at most QUIET_VISITS
-    since: int  # epochs since all examples were visited
+    rest: IntArray  # epochs since all examples were visited, until that is due, awake before that
     numbers: FloatArray  # a row of four for every example: c_j, y_j, c_j‖x_j‖²/λn, α_j
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
     shift: float  # 1/(λ_b n) with a free intercept, else 0
@@ -160,7 +162,8 @@ class DualCD:
             bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
         return State(
             problem, np.random.default_rng(0) if rng is None else rng,
-            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int8), FULL_EVERY,
+            np.arange(problem.n), problem.n, np.zeros(problem.n, dtype=np.int8),
+            np.array([FULL_EVERY, FULL_EVERY, problem.n]),
             _numbers(problem, alpha), w, shift, bias, np.full(3, np.nan),
             np.empty(0), np.empty(0), 0.0, room_for_past(problem), -1, np.inf,
         )  # fmt: skip
@@ -182,9 +185,9 @@ class DualCD:
         parts = np.empty_like(gaps)
         visits, epochs, going = 0, 0, True
         while going:
-            made, seed, visits, state.active, state.since, state.last, state.known, gap = _epochs(
+            made, seed, visits, state.active, state.last, state.known, gap = _epochs(
                 seed, visits, gaps[epochs:], parts[epochs:], state.last, enough, state.order,
-                state.active, state.since, state.moves, state.past, state.known, *data,
+                state.active, state.rest, state.moves, state.past, state.known, *data,
             )  # fmt: skip
             epochs += made
             self._look_back(state)
@@ -197,8 +200,7 @@ class DualCD:
     def _epoch(self, state: State, data: Any, seed: int, enough: float) -> float:
         """One epoch over the examples that do not rest, or over all, in several calls."""
         p, nnz = state.problem, state.problem.matrix.nnz
-        if state.since >= FULL_EVERY:
-            state.active, state.since = p.n, 0
+        state.active = _to_visit(state.active, p.n, state.rest)
         order, run = state.order[: state.active], run_length(p.n, nnz)
         if run > 1 and state.active == p.n:
             random_runs(seed, run, order)
@@ -210,13 +212,11 @@ class DualCD:
         move_centre(state.moves, state.bias, state.shift)
         work = nnz if state.active == p.n else p.examples.counts[order].sum()
         before, state.parts = state.last, np.array([state.active / p.n])
-        state.since, state.last, state.gap = _after(
-            gap, state.active == p.n, state.since, before, enough
-        )
+        state.last, state.gap = _after(gap, state.active == p.n, state.rest, before, enough)
         if state.gap > enough:
             state.known = _remember(state.past, state.known, gap, before, state.alpha, state.w)
             self._look_back(state)
-        state.active = _awake(order, state.quiet, p.n)
+        state.active = _awake(order, state.quiet, p.n, state.rest)
         state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
         state.epochs += 1
         return float(work)
@@ -291,16 +291,27 @@ def move_centre(moves, bias, shift):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _after(gap, full, since, last, enough):  # type: ignore[no-untyped-def]
-    """What follows from the gap along an epoch: ``since``, ``last`` and the gap to be expected."""
+def _to_visit(active, n, rest):  # type: ignore[no-untyped-def]
+    """How many examples the next epoch visits: those that are awake, or all if that is due."""
+    if rest[0] < rest[1]:
+        return active
+    rest[0], rest[2] = 0, active
+    return n
+
+
+@kernel
+def _after(gap, full, rest, last, enough):  # type: ignore[no-untyped-def]
+    """What follows from the gap along an epoch: ``last``, and the gap to be expected."""
     # Each term is older than the step after it: by now the gap is about a contraction smaller, not
     # quite where that is strong.
     fall = min(gap / last, 1.0) if last > 0.0 else 1.0
     expected = gap * fall * (STRONG - (STRONG - 1.0) * fall)
+    rest[0] += 1
     if full:
-        return since + 1, gap, expected
-    # Those at rest have to agree before this can be the end.
-    return FULL_EVERY if expected <= enough else since + 1, gap, np.inf
+        return gap, expected
+    if expected <= enough:  # those at rest have to agree before this can be the end
+        rest[0] = rest[1]
+    return gap, np.inf
 
 
 @kernel
@@ -313,36 +324,35 @@ def _remember(past, known, gap, before, alpha, w):  # type: ignore[no-untyped-de
 
 @kernel
 def _epochs(  # type: ignore[no-untyped-def]
-    seed, visits, gaps, parts, last, enough, order, active, since, moves, past, known,
+    seed, visits, gaps, parts, last, enough, order, active, rest, moves, past, known,
     quiet, numbers, examples, loss, lam_n, w, bias, shift
 ):  # fmt: skip
     """As many epochs as ``gaps`` has room for, fewer if they bring the gap down.
 
     They also end where an extrapolation is due. Return the number of epochs, and what has become
-    of ``seed``, ``visits``, ``active``, ``since``, ``last``, ``known`` and the gap to be expected.
+    of ``seed``, ``visits``, ``active``, ``last``, ``known`` and the gap to be expected.
     """
     expected = np.inf
     for k in range(gaps.size):
-        if since >= FULL_EVERY:
-            active, since = order.size, 0
+        active = _to_visit(active, order.size, rest)
         part = order[:active]
         seed = shuffle(seed, part)
         gap = _visit(part, quiet, numbers, examples, loss, lam_n, w, bias, shift)
         move_centre(moves, bias, shift)
         before = last
-        since, last, expected = _after(gap, active == order.size, since, before, enough)
+        last, expected = _after(gap, active == order.size, rest, before, enough)
         if expected > enough:
             known = _remember(past, known, gap, before, numbers[:, 3], w)
         visits, parts[k] = visits + active, active
-        active = _awake(part, quiet, order.size)
+        active = _awake(part, quiet, order.size, rest)
         gaps[k] = gap
         if expected <= enough or known == past.alphas.shape[0] > 0:
             break
-    return k + 1, seed, visits, active, since, last, known, expected
+    return k + 1, seed, visits, active, last, known, expected
 
 
 @kernel
-def _awake(order, quiet, n):  # type: ignore[no-untyped-def]
+def _awake(order, quiet, n, rest):  # type: ignore[no-untyped-def]
     """Move the examples that rest behind the others; return how many are to be visited next."""
     active = 0
     for k in range(order.size):
@@ -350,6 +360,9 @@ def _awake(order, quiet, n):  # type: ignore[no-untyped-def]
         if quiet[j] < QUIET_VISITS:
             order[active], order[k] = j, order[active]
             active += 1
+    if order.size == n:
+        steady = active <= (1.0 + JOINED) * rest[2] < n
+        rest[1] = min(2 * rest[1], SELDOM) if steady else FULL_EVERY
     return active if active <= MOST_AWAKE * n else n
 
 
