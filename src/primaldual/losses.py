@@ -433,6 +433,10 @@ class Logistic(NamedTuple):
         self, a: float, z: float, y: float, kappa: float, first: float, second: float
     ) -> float:
         """The same up to 1 % or so: the last Newton step's model of σ serves for σ itself."""
+        # The first step, which is mostly short: b moves to a mean of itself and σ(-m).
+        change = (-y * first - y * a) / (1.0 + kappa * second)
+        if kappa * abs(change) <= QUICK_STEP:
+            return y * change
         b, m = y * a, y * z
         low, high = -math.inf, math.inf
         if kappa * (b - 0.5) < m:

@@ -38,7 +38,7 @@ FEWEST_EPOCHS, FIRST_EPOCHS = 2, 8
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
 # left out, except in one epoch out of so many. In one out of twice as many, and so on up to the
-# last number, if those that are awake did not become more by this part of them in the last such one.
+# last number, if those that are awake did not become more by this part of them in the last one.
 QUIET_VISITS = 2
 FULL_EVERY, SELDOM = 8, 64
 JOINED = 0.02
@@ -369,7 +369,7 @@ def _awake(order, quiet, n, rest):  # type: ignore[no-untyped-def]
 @kernel
 def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # type: ignore[no-untyped-def]
     """One exact step for every example in ``order``; the sum of their gaps before the steps."""
-    gap = 0.0
+    gap, scale = 0.0, 1.0 / lam_n
     # The order is random: without a hint every row would be waited for.
     last = order.size - 2 * AHEAD if examples.values.size > CACHED else 0
     asks, far = w.size > CACHED_VECTOR, examples.values.size > FAR
@@ -400,5 +400,5 @@ def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # typ
         if delta != 0.0:
             numbers[j, 3] = alpha + delta
             bias[1] += delta
-            row_add(examples, j, delta / lam_n, w)
+            row_add(examples, j, delta * scale, w)
     return gap
