@@ -287,7 +287,7 @@ def test_a_slow_intercept_is_left_to_newton(loss, lam, tol):
     alone = solve(problem, "dual_cd", tol=tol, seed=0)
     run = solve(problem, tol=tol, seed=0)
     assert run.converged and "is not proved" in run.trace.notes[-1]
-    assert run.passes < alone.passes
+    assert not alone.converged or run.passes < alone.passes
 
 
 @pytest.mark.parametrize(("loss", "believed"), [("squared", True), ("logistic", False)])
