@@ -164,6 +164,19 @@ def test_the_only_step_on_the_squared_loss_is_the_same_by_example_and_by_feature
     assert found[0].intercept == pytest.approx(found[1].intercept, rel=1e-9)
 
 
+def test_newton_goes_on_from_its_only_step_when_the_features_have_been_stored_meanwhile():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    problem = Problem(X, X @ rng.standard_normal(4), loss="squared", lam=1e-3)
+    method = Newton()
+    state = method.start(problem)
+    method.advance(state)
+    first = state.w.copy()
+    problem.matrix.by_feature  # noqa: B018  as a callback may do
+    method.advance(state)
+    np.testing.assert_allclose(state.w, first, rtol=1e-12)
+
+
 def test_newton_stops_at_the_accuracy_it_is_told():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))

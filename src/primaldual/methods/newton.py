@@ -73,7 +73,7 @@ class State:
     samples: list[IntArray]  # samples still to be solved before all examples are used
     w: FloatArray  # primal iterate
     intercept: float
-    z: FloatArray  # its margins
+    z: FloatArray  # its margins; empty if they are not known
     slopes: tuple[FloatArray, FloatArray] | None = None  # c_j φ'_j and c_j φ''_j at them, if known
     alpha: FloatArray | None = None  # the dual point of the last step, w = w(α) if it was full
     gap: float = np.inf  # of the last step's pair, without a certificate
@@ -299,7 +299,10 @@ def _small_steps(state: State, tol: float) -> int:
         steps = _one_step(
             p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, w, b
         )
+        state.z = np.empty(0)
     else:
+        if not len(state.z):
+            state.z = p.margins(state.w, state.intercept)
         alpha = np.empty(p.n)
         enough = max(tol, SMALL_ACCURACY) * p.primal_at_zero * p.n
         steps, gap = _small_newton(
