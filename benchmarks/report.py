@@ -65,19 +65,21 @@ def summary(outcomes: list[Outcome], targets: list[float]) -> str:
             f"{len(ratios)}, target missed on {failed}"
         )
     target = middle(targets)
-    lines += ["", f"tasks on which ours is faster, at {target:.0e} (a peer that fails is slower)"]
+    lines += ["", f"tasks on which ours is faster, at {target:.0e} (of those that either reaches)"]
     for peer, wins, total, mean in shares(outcomes, target):
         lines.append(f"  {peer:<28} {wins:>3} of {total:<3}  geometric mean {mean:.2f}")
     return "\n".join(lines)
 
 
 def shares(outcomes: list[Outcome], target: float) -> list[tuple[str, int, int, float]]:
-    """For each peer: tasks ours wins, tasks in all, geometric mean of ours / peer."""
+    """For each peer: tasks ours wins, tasks that either solves, geometric mean of ours / peer."""
     found: dict[str, list[tuple[float, float]]] = {}
     for outcome in outcomes:
         ours = outcome.fastest(OURS, target)
         for peer in sorted({run.solver for run in outcome.runs} - {OURS}):
-            found.setdefault(peer, []).append((ours, outcome.fastest(peer, target)))
+            pair = (ours, outcome.fastest(peer, target))
+            if min(pair) < math.inf:
+                found.setdefault(peer, []).append(pair)
     table = []
     for peer, pairs in sorted(found.items()):
         logs = [math.log(a / b) for a, b in pairs if a < math.inf and b < math.inf]
