@@ -639,7 +639,7 @@ def test_the_logistic_gap_keeps_its_digits_near_the_optimum(m, size):
         assert gap == pytest.approx(expected, rel=1e-9 + 3 * lost + cancelled)
 
 
-def test_the_elementary_for_loops_is_right_to_one_unit_in_the_last_place():
+def test_the_exponential_for_loops_is_right_to_one_unit_in_the_last_place():
     rng = np.random.default_rng(0)
     x = -np.concatenate([[0.0, 1e-300], 40 * rng.random(5000), 10 ** rng.uniform(-12, 2.84, 5000)])
     found = np.empty_like(x)

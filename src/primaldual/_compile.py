@@ -119,7 +119,10 @@ def _is_ours(signature: Any) -> bool:
 
 
 class _Stopwatch(event.Listener):
-    """Seconds inside the compiler; one kernel's compilation may contain another's."""
+    """Seconds inside the compiler; one kernel's compilation may contain another's.
+
+    As Numba's ``TimingListener``, but read by one attribute: a solve asks for it a dozen times.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0  # of compilations that have ended

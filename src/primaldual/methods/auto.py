@@ -33,6 +33,7 @@ from .newton_cg import NewtonCG
 from .prices import (
     CORNER_STEPS,
     active_price,
+    bends,
     cg_price,
     corner_price,
     direct_prices,
@@ -296,7 +297,7 @@ class Auto:
         state.longer = state.longer + 1 if longer else 0
         if total < math.inf:
             state.longest = max(state.longest, total)
-        slows_down = state.longer >= 2 and not hasattr(state.problem.loss, "quick_step")
+        slows_down = state.longer >= 2 and not bends(state.problem)
         return 1.0 if slows_down else TRUST
 
     def _price_other_side(self, state: State) -> None:
@@ -309,7 +310,7 @@ class Auto:
         if state.name == "dual_cd" and "primal_cd" not in state.tried:
             if p.n >= p.d:
                 state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
-            elif hasattr(p.loss, "quick_step"):
+            elif bends(p):
                 rounds = ROUNDS_IF_WIDE * epoch_price(p, "primal_cd")
                 state.prices["primal_cd"] = transpose_price(p) + rounds
         elif state.name == "primal_cd" and "dual_cd" in state.left_behind:

@@ -12,6 +12,7 @@ from .newton_cg import makes_all_steps
 from .prices import (
     FEW_EPOCHS_DENSE,
     FEWEST_PRODUCTS,
+    bends,
     corner_price,
     direct_prices,
     dual_bound,
@@ -119,7 +120,7 @@ def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
     if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
         return "newton", "few features: a matrix of that size costs less than a few products"
     epoch = epoch_price(problem, "dual_cd")
-    much_less = MUCH_LESS_IF_BENT if hasattr(problem.loss, "quick_step") else MUCH_LESS
+    much_less = MUCH_LESS_IF_BENT if bends(problem) else MUCH_LESS
     if crowded(problem) and expected_epochs(problem, tol) * epoch <= much_less * hope:
         return descent_choice(problem, tol)
     return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"

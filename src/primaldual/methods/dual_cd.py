@@ -42,6 +42,9 @@ FEWEST_EPOCHS, FIRST_EPOCHS = 2, 8
 QUIET_VISITS = 2
 FULL_EVERY, SELDOM = 8, 64
 JOINED = 0.02
+# What the state's ``rest`` holds: the epochs since all examples were visited, those after which
+# that is due, and how many examples were awake before.
+SINCE, DUE, BEFORE = 0, 1, 2
 # Nobody rests where more than this part of them would be visited all the same.
 MOST_AWAKE = 0.8
 
@@ -67,7 +70,7 @@ class State:
     order: IntArray  # of the examples, those that rest behind the others
     active: int  # how many do not rest
     quiet: IntArray  # in how many visits an example has not moved, at most QUIET_VISITS
-    rest: IntArray  # epochs since all examples were visited, until that is due, awake before that
+    rest: IntArray  # when all examples are visited: see SINCE, DUE, BEFORE
     numbers: FloatArray  # a row of four for every example: c_j, y_j, c_j‖x_j‖²/λn, α_j
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
     shift: float  # 1/(λ_b n) with a free intercept, else 0
@@ -293,9 +296,9 @@ def move_centre(moves, bias, shift):  # type: ignore[no-untyped-def]
 @kernel
 def _to_visit(active, n, rest):  # type: ignore[no-untyped-def]
     """How many examples the next epoch visits: those that are awake, or all if that is due."""
-    if rest[0] < rest[1]:
+    if rest[SINCE] < rest[DUE]:
         return active
-    rest[0], rest[2] = 0, active
+    rest[SINCE], rest[BEFORE] = 0, active
     return n
 
 
@@ -306,11 +309,11 @@ def _after(gap, full, rest, last, enough):  # type: ignore[no-untyped-def]
     # quite where that is strong.
     fall = min(gap / last, 1.0) if last > 0.0 else 1.0
     expected = gap * fall * (STRONG - (STRONG - 1.0) * fall)
-    rest[0] += 1
+    rest[SINCE] += 1
     if full:
         return gap, expected
     if expected <= enough:  # those at rest have to agree before this can be the end
-        rest[0] = rest[1]
+        rest[SINCE] = rest[DUE]
     return gap, np.inf
 
 
@@ -361,8 +364,8 @@ def _awake(order, quiet, n, rest):  # type: ignore[no-untyped-def]
             order[active], order[k] = j, order[active]
             active += 1
     if order.size == n:
-        steady = active <= (1.0 + JOINED) * rest[2] < n
-        rest[1] = min(2 * rest[1], SELDOM) if steady else FULL_EVERY
+        steady = active <= (1.0 + JOINED) * rest[BEFORE] < n
+        rest[DUE] = min(2 * rest[DUE], SELDOM) if steady else FULL_EVERY
     return active if active <= MOST_AWAKE * n else n
 
 

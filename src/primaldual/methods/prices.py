@@ -107,8 +107,13 @@ def expected_epochs(problem: Problem, tol: float) -> float:
         return min(epochs, MOST_EPOCHS_SPARSE)
     if epochs <= FEW_EPOCHS_DENSE:
         return epochs
-    most = BENT_EPOCHS_DENSE if hasattr(problem.loss, "quick_step") else MOST_EPOCHS_DENSE
+    most = BENT_EPOCHS_DENSE if bends(problem) else MOST_EPOCHS_DENSE
     return min(epochs, FEW_EPOCHS_DENSE if nearly_orthogonal(problem) else most)
+
+
+def bends(problem: Problem) -> bool:
+    """Whether the loss bends all the way, as the logistic one does; those have quick steps."""
+    return hasattr(problem.loss, "quick_step")
 
 
 def nearly_orthogonal(problem: Problem) -> bool:
@@ -243,7 +248,7 @@ def _gram_steps(problem: Problem) -> float:
     step = FLOP * n**3 / 3 + ENTRY * n**2 + _examples(problem) + STEP
     if newton_steps(problem) == 1:
         return step
-    return (GRAM_STEPS if hasattr(problem.loss, "quick_step") else NEWTON_STEPS) * step
+    return (GRAM_STEPS if bends(problem) else NEWTON_STEPS) * step
 
 
 def product_price(problem: Problem) -> float:
@@ -265,5 +270,4 @@ def cg_steps_price(problem: Problem) -> float:
 
 def _examples(problem: Problem) -> float:
     """The scalar work for all examples."""
-    closed = not hasattr(problem.loss, "quick_step")
-    return (EXAMPLE_CLOSED if closed else EXAMPLE) * problem.n
+    return (EXAMPLE if bends(problem) else EXAMPLE_CLOSED) * problem.n
