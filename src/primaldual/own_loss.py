@@ -53,7 +53,7 @@ def as_loss(loss: Any) -> Loss:
     2.0
     """
     if isinstance(loss, str):
-        loss = _named(loss)
+        return _named(loss)
     if isinstance(loss, type):
         try:
             loss = loss()
@@ -89,9 +89,10 @@ def loss_name(loss: Any) -> str:
     return type(loss).__name__
 
 
-def _named(name: str) -> type:
+@functools.cache
+def _named(name: str) -> Loss:
     if name in LOSSES:
-        return LOSSES[name]
+        return _checked_parameters(LOSSES[name]())
     if name in _KNOWN_AS:
         raise ValueError(
             f"loss must be one of {', '.join(LOSSES)}, got {name!r}. Use {_KNOWN_AS[name]} from "

@@ -27,7 +27,7 @@ from .losses import (
     sum_values_and_gaps,
 )
 from .own_loss import as_loss, loss_name
-from .rows import Matrix, Rows
+from .rows import Matrix, Rows, finite_nonzeros, rows_both
 
 # With a free intercept α is feasible only up to rounding: |Σ α_j| may be this part of Σ |α_j|.
 BALANCE_TOLERANCE = 1e-10
@@ -35,6 +35,9 @@ BALANCE_TOLERANCE = 1e-10
 # λ_b for a loss with corners, in units of λ divided by the mean ‖x_j‖²: 10 to 30 need the fewest
 # epochs, with 1 it is up to five times as many, and at 100 some runs no longer converge.
 INTERCEPT_SHARE = 10.0
+
+# Integers below this are different as float64 too.
+EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ class Problem:
         self.fit_intercept = bool(fit_intercept)
         weights = _weights(sample_weight, self.n)
         self.is_weighted = weights is not None
-        self.sample_weight: FloatArray = _frozen(np.ones(self.n) if weights is None else weights)
+        self.sample_weight: FloatArray = _frozen(_ones(self.n) if weights is None else weights)
         self.classes, targets = _targets(y, self.n, self.loss, weights)
         self.y: FloatArray = _frozen(targets)
 
@@ -322,6 +325,7 @@ class Problem:
             return self._certificate(w, alpha, intercept)
 
     def _certificate(self, w: Any, alpha: Any, intercept: float | None) -> Certificate:
+        rows, lam_n, at_once = self.matrix.stored, self.lam * self.n, 0
         given = alpha is not None
         if given:
             alpha = _vector(alpha, self.n, "alpha")
@@ -330,11 +334,14 @@ class Problem:
             z = self.matrix.times(w)
         else:
             w = _vector(w, self.d, "w")
-            if given:
-                z, w_of_alpha = self.matrix.both_products(w, alpha)
-                w_of_alpha /= self.lam * self.n
-            else:
+            if not given:
                 z = self.matrix.times(w)
+            elif self.matrix.in_one_call and not (self.fit_intercept or intercept):
+                at_once = self.n
+                z, w_of_alpha = np.empty(self.n), np.zeros(self.d)
+            else:
+                z, w_of_alpha = self.matrix.both_products(w, alpha)
+                w_of_alpha /= lam_n
         b = self.best_intercept(z) if intercept is None else float(intercept)
         if b:
             z += b
@@ -345,10 +352,12 @@ class Problem:
                 alpha = self.rebalanced(alpha)
             w_of_alpha = self.primal_point(alpha)
         if given or not self.is_smooth:
-            total, gaps = sum_values_and_gaps(self.loss, z, alpha, self.y, self.sample_weight)
+            total, gaps, size, apart = _pair(
+                rows, at_once, self.loss, self.y, self.sample_weight, lam_n, w, alpha, z, w_of_alpha
+            )
         else:
             total, gaps = sum_values(self.loss, z, self.y, self.sample_weight), 0.0
-        size, apart = _distance(w, w_of_alpha)
+            size, apart = _distance(w, w_of_alpha)
         primal = total / self.n + 0.5 * self.lam * size
         gap = math.inf
         if math.isfinite(primal) and self.balanced(alpha):
@@ -374,6 +383,22 @@ class Problem:
         if gap == 0.0:
             return 0.0
         return gap / self.primal_at_zero if self.primal_at_zero > 0 else np.inf
+
+
+@kernel
+def _pair(rows, at_once, loss, y, c, lam_n, w, alpha, z, w_of_alpha):  # type: ignore[no-untyped-def]
+    """What a certificate is made of: the losses, the gaps, ‖w‖² and ‖w − w(α)‖².
+
+    Where ``at_once`` is the number of examples, z and w(α) are filled in first: on small data a
+    call of its own would take as long as that.
+    """
+    if at_once:
+        rows_both(rows, 0, at_once, w, alpha, z, w_of_alpha)
+        for i in range(w.size):
+            w_of_alpha[i] /= lam_n
+    total, gaps = sum_values_and_gaps(loss, z, alpha, y, c)
+    size, apart = _distance(w, w_of_alpha)
+    return total, gaps, size, apart
 
 
 @reordered_kernel
@@ -442,13 +467,20 @@ def _corner_intercept(loss: Any, scores: FloatArray, y: FloatArray, c: FloatArra
 def _frozen(array: Any) -> FloatArray:
     """A read-only float64 view, so that kernels see one type."""
     view = _plain(array).view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
+
+
+def _ones(n: int) -> FloatArray:
+    """``np.ones`` without its detour."""
+    ones = np.empty(n)
+    ones.fill(1.0)
+    return ones
 
 
 def _plain(values: Any) -> FloatArray:
     """The values as a contiguous, aligned float64 array, copied only if they are not."""
-    if type(values) is np.ndarray and values.dtype == np.float64:
+    if type(values) is np.ndarray and values.dtype.char == "d" and values.dtype.isnative:
         flags = values.flags
         if flags.c_contiguous and flags.aligned:
             return values
@@ -512,36 +544,53 @@ def _weights(sample_weight: Any, n: int) -> FloatArray | None:
     return np.asarray(weights * (n / weights.sum()))
 
 
-def _labels(seen: Any, ends: tuple[Any, Any] | None) -> Any:
-    """The different labels in increasing order; two numbers are found without sorting."""
-    if ends is not None and ends[0] != ends[1]:
-        at_ends = np.count_nonzero(seen == ends[0]) + np.count_nonzero(seen == ends[1])
-        if at_ends == len(seen):
-            return np.array(ends)
-    return np.unique(seen)
-
-
 def _targets(
     y: Any, n: int, loss: Any, weights: FloatArray | None
 ) -> tuple[Any | None, FloatArray]:
     """Class labels (or None) and the targets as float64: −1/+1, or the numbers themselves."""
     array = _column(y, n, "y")
-    ends = (array.min(), array.max()) if array.dtype.kind in "fiu" else None
-    if ends is not None and not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
-        raise ValueError("y must be finite, got NaN or infinite values. Drop those examples.")
     if not getattr(loss, "classification", False):
         if array.dtype.kind not in "fiub":
             raise ValueError(
                 f"y must hold numbers for loss {loss_name(loss)!r}, got dtype {array.dtype}. "
                 "For class labels use a classification loss such as 'logistic'."
             )
-        return None, array.astype(np.float64)
-    if weights is None or (weights > 0).all():
-        seen = array
-    else:
-        seen, ends = array[weights > 0], None
+        targets = array.astype(np.float64)
+        if finite_nonzeros(targets) < 0:
+            raise ValueError(_Y_NOT_FINITE)
+        return None, targets
+    plain = array.dtype.kind in "fiub" and array.dtype.itemsize <= 8
+    if plain and (weights is None or weights.min() > 0):
+        targets = np.empty(n)
+        low, high, others = _signs(_frozen(array), targets)
+        if others == 0 and low != high and max(abs(low), abs(high)) < EXACT:
+            return np.array([low, high], dtype=array.dtype), targets
+    return _classes(array, loss, weights)
+
+
+_Y_NOT_FINITE = "y must be finite, got NaN or infinite values. Drop those examples."
+
+
+@kernel
+def _signs(labels, targets):  # type: ignore[no-untyped-def]
+    """Fill in −1 for the smallest and +1 for the largest label; both, and how many are neither."""
+    low = high = labels[0]
+    for j in range(labels.size):
+        low, high = min(low, labels[j]), max(high, labels[j])
+    others = 0
+    for j in range(labels.size):
+        targets[j] = 1.0 if labels[j] == high else -1.0
+        others += not (labels[j] == low or labels[j] == high)
+    return low, high, others
+
+
+def _classes(array: Any, loss: Any, weights: FloatArray | None) -> tuple[Any, FloatArray]:
+    """The same for labels of any kind; those of weight zero do not count."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(_Y_NOT_FINITE)
+    seen = array if weights is None or (weights > 0).all() else array[weights > 0]
     try:
-        classes = _labels(seen, ends)
+        classes = np.unique(seen)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in seen.tolist()})
         raise ValueError(

@@ -30,6 +30,9 @@ from .losses import loss_derivative
 # Up to so many entries BLAS multiplies fastest; beyond the caches, rows that are read in order do.
 BLAS_ENTRIES = 4_000_000
 
+# Products with more entries are made of several calls, so that Ctrl-C is heard between them.
+ONE_CALL = 1 << 26
+
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
@@ -555,6 +558,16 @@ class Matrix:
         return isinstance(self._major, SparseRows)
 
     @property
+    def stored(self) -> Rows:
+        """The rows as they came, by example or by feature."""
+        return self._major
+
+    @property
+    def in_one_call(self) -> bool:
+        """Whether the data came by example and one product with it takes but a moment."""
+        return self._by == "example" and self._major.values.size <= ONE_CALL
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the values: float64 or float32."""
         return self._major.values.dtype
@@ -574,7 +587,7 @@ class Matrix:
         """‖X‖₀, the number of entries different from zero."""
         if isinstance(self._major, SparseRows):
             return len(self._major.values)
-        return _finite_nonzeros(self._major.values)
+        return finite_nonzeros(self._major.values)
 
     def counts(self, by: str) -> IntArray:
         """‖row‖₀ of every example or feature."""
@@ -633,13 +646,13 @@ class Matrix:
         by_example = self._by == "example"
         arrays = (w, alpha, margins, sums) if by_example else (alpha, w, sums, margins)
         rows = self._major
-        if rows.values.size <= 1 << 26:
+        if rows.values.size <= ONE_CALL:
             _both(rows, 0, len(arrays[2]), *arrays)
             return margins, sums
         if isinstance(rows, SparseRows):
             ranges = _row_ranges(rows.indptr)
         else:
-            ranges = ((part.start, part.stop) for part in _blocks(rows.values, 1 << 26))
+            ranges = ((part.start, part.stop) for part in _blocks(rows.values, ONE_CALL))
         for first, last in ranges:
             _both(rows, first, last, *arrays)
         return margins, sums
@@ -743,7 +756,7 @@ def _dense_product(values: FloatArray, vector: FloatArray, along: bool) -> Float
         return values @ vector if along else vector @ values
     if values.dtype == np.float64:
         rows, out = DenseRows(values), np.zeros(values.shape[0 if along else 1])
-        for block in _blocks(values, 1 << 26):
+        for block in _blocks(values, ONE_CALL):
             (_gather if along else _scatter)(rows, vector, block.start, block.stop, out)
         return out
     out = np.zeros(values.shape[0] if along else values.shape[1])
@@ -763,7 +776,7 @@ def _blocks(values: FloatArray, entries: int = 1 << 20) -> Iterator[slice]:
         yield slice(first, min(first + step, len(values)))
 
 
-def _row_ranges(before: IntArray, most: int = 1 << 26) -> Iterator[tuple[int, int]]:
+def _row_ranges(before: IntArray, most: int = ONE_CALL) -> Iterator[tuple[int, int]]:
     """Ranges of rows with about that much work, so that Ctrl-C is heard between them.
 
     ``before`` is the work before each row, as ``indptr`` counts the nonzeros.
@@ -991,7 +1004,7 @@ def _transposed(rows: Rows, length: int) -> Rows:
 def _frozen(array: Any) -> Any:
     """A read-only view: kernels see one array type, whatever the caller's flags are."""
     view = np.asarray(array).view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
@@ -1011,6 +1024,8 @@ def _sparse_rows(indptr: Any, indices: Any, values: Any) -> SparseRows:
 
 def real_values(array: Any, name: str) -> Any:
     """``array`` with float64 or float32 values in native byte order; copied only if it must be."""
+    if array.dtype.char in "df" and array.dtype.isnative:
+        return array
     kind = array.dtype.kind
     if kind == "c":
         raise ValueError(f"{name} must be real, got complex numbers. Pass {name}.real if meant.")
@@ -1049,7 +1064,7 @@ def _checked_dense(X: Any) -> tuple[DenseRows, str, int]:
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         array, by = array.T, "feature"
     array = _plain(array)
-    nonzeros = _finite_nonzeros(array)
+    nonzeros = finite_nonzeros(array)
     if nonzeros < 0:
         raise _not_finite(array)
     return DenseRows(_frozen(array)), by, nonzeros
@@ -1075,18 +1090,17 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
     indptr, indices = X.indptr, X.indices
     length, width = X.shape if by == "example" else X.shape[::-1]
     rows = _sparse_rows(indptr, _plain(indices), _plain(data))
-    verdict = _inspect(rows, length, width)
+    verdict, nonzeros = _inspect(rows, length, width)
     if verdict == _BROKEN:
         raise ValueError(_BROKEN_MATRIX)
     rows = _used(rows)
-    nonzeros = _finite_nonzeros(rows.values)
     if nonzeros >= 0 and (verdict == _NOT_CANONICAL or nonzeros < len(rows.values)):
         kind = sparse.csr_array if by == "example" else sparse.csc_array
         copy = kind((data, indices, indptr), shape=X.shape, copy=True)
         copy.sum_duplicates()
         copy.eliminate_zeros()
         rows = _used(_sparse_rows(copy.indptr, copy.indices, copy.data))
-        nonzeros = _finite_nonzeros(rows.values)  # a sum may have overflowed
+        nonzeros = finite_nonzeros(rows.values)  # a sum may have overflowed
     if nonzeros < 0:
         raise _not_finite(rows.values)
     return rows, by
@@ -1095,6 +1109,8 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
 def _used(rows: SparseRows) -> SparseRows:
     """The rows without what may be stored behind the last one."""
     stored = int(rows.indptr[-1])
+    if stored == len(rows.values):
+        return rows
     return SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
 
 
@@ -1107,19 +1123,19 @@ _CANONICAL, _NOT_CANONICAL, _BROKEN = 0, 1, 2
 
 @kernel
 def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
-    """Check the structure: valid at all, sorted, no duplicates.
+    """Check the structure: valid at all, sorted, no duplicates; and count as ``_nonzeros`` does.
 
     Plain loops over whole arrays, one thing at a time: they run in vector registers.
     """
     indptr, indices = rows.indptr, rows.indices
     if indptr.size != length + 1 or indptr[0] != 0 or indptr[length] > indices.size:
-        return _BROKEN
+        return _BROKEN, 0
     for i in range(length):
         if indptr[i + 1] < indptr[i]:
-            return _BROKEN
+            return _BROKEN, 0
     stored = indptr[length]
     if stored == 0:
-        return _CANONICAL
+        return _CANONICAL, 0
     before, after = indices[: stored - 1], indices[1:stored]
     low, high = np.int64(indices[0]), np.int64(indices[0])
     not_rising = 0
@@ -1127,13 +1143,13 @@ def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
         low, high = min(low, np.int64(after[k])), max(high, np.int64(after[k]))
         not_rising += after[k] <= before[k]
     if low < 0 or high >= width:
-        return _BROKEN
+        return _BROKEN, 0
     # Where a row begins, the column may well be smaller than the last one of the row before.
     for i in range(1, length):
         first = indptr[i]
         if 0 < first < indptr[i + 1]:
             not_rising -= indices[first] <= indices[first - 1]
-    return _NOT_CANONICAL if not_rising else _CANONICAL
+    return _NOT_CANONICAL if not_rising else _CANONICAL, _nonzeros(rows.values[:stored])
 
 
 def _require_entries(shape: tuple[int, ...]) -> None:
@@ -1143,38 +1159,24 @@ def _require_entries(shape: tuple[int, ...]) -> None:
         )
 
 
-# By the bytes of a number: its bits as an integer, all of them but the sign, and the exponent's.
-_BITS = {
-    8: (np.dtype(np.uint64), np.uint64((1 << 63) - 1), np.uint64(0x7FF << 52)),
-    4: (np.dtype(np.uint32), np.uint32((1 << 31) - 1), np.uint32(0xFF << 23)),
-}
-
-
-def _finite_nonzeros(values: Any) -> int:
+def finite_nonzeros(values: Any) -> int:
     """How many of the values are not zero; -1 if one of them is NaN or infinite."""
-    flat, (bits, size, exponent) = values.reshape(-1), _BITS[values.dtype.itemsize]
-    if flat.size <= 1 << 26:
-        return int(_nonzero_bits(flat.view(bits), size, exponent))
-    total = 0
-    for first in range(0, flat.size, 1 << 26):  # in pieces, so that Ctrl-C is heard
-        found = _nonzero_bits(flat[first : first + (1 << 26)].view(bits), size, exponent)
+    flat, total = values.reshape(-1), 0
+    for first in range(0, flat.size, ONE_CALL):
+        found = _nonzeros(flat[first : first + ONE_CALL])
         if found < 0:
             return -1
-        total += int(found)
+        total += found
     return total
 
 
 @kernel
-def _nonzero_bits(bits, size, exponent):  # type: ignore[no-untyped-def]
-    """Count entries other than ±0 by their bits, which runs in vector registers.
-
-    -1 if an exponent has all its bits set, which means NaN or infinity.
-    """
-    nonzeros, bad = 0, 0
-    for k in range(bits.size):
-        nonzeros += (bits[k] & size) != 0
-        bad |= (bits[k] & exponent) == exponent
-    return -1 if bad else nonzeros
+def _nonzeros(values):  # type: ignore[no-untyped-def]
+    nonzeros, finite = 0, 0
+    for k in range(values.size):
+        nonzeros += values[k] != 0.0
+        finite += abs(values[k]) < np.inf
+    return nonzeros if finite == values.size else -1
 
 
 def _not_finite(values: Any) -> ValueError:

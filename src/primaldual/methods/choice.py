@@ -116,13 +116,13 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
 
 def small_choice(problem: Problem, tol: float) -> tuple[str, str]:
     """The same where n ≥ d and truncated Newton makes all its steps in one call."""
-    hope = few_products_price(problem)
-    if problem.d <= FEW_FEATURES and newton_price(problem) <= hope:
+    if problem.d <= FEW_FEATURES and newton_price(problem) <= few_products_price(problem):
         return "newton", "few features: a matrix of that size costs less than a few products"
-    epoch = epoch_price(problem, "dual_cd")
-    much_less = MUCH_LESS_IF_BENT if bends(problem) else MUCH_LESS
-    if crowded(problem) and expected_epochs(problem, tol) * epoch <= much_less * hope:
-        return descent_choice(problem, tol)
+    if crowded(problem):
+        much_less = MUCH_LESS_IF_BENT if bends(problem) else MUCH_LESS
+        epochs = expected_epochs(problem, tol) * epoch_price(problem, "dual_cd")
+        if epochs <= much_less * few_products_price(problem):
+            return descent_choice(problem, tol)
     return "newton_cg", "n ≥ d, and so small that to choose would take longer than to try"
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from .._compile import kernel
+from .._compile import inlined, kernel, reordered_kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..problem import Problem
@@ -36,18 +36,31 @@ class Vectors(NamedTuple):
     """All that a Newton step reads and writes; by feature, with the intercept's part behind."""
 
     w: FloatArray  # primal iterate, without the intercept
-    z: FloatArray  # its margins
-    first: FloatArray  # c_j φ'_j at them
-    second: FloatArray  # and c_j φ''_j
     gradient: FloatArray  # n ∇P(w)
     diagonal: FloatArray  # of the Hessian
     delta: FloatArray  # the step
     residual: FloatArray  # what it leaves of the linear system
     direction: FloatArray  # of conjugate gradients
     product: FloatArray  # of the Hessian with it
-    moved: FloatArray  # the margins' change along it, where the loss is curved
+    z: FloatArray  # the margins of w
+    first: FloatArray  # c_j φ'_j at them
+    second: FloatArray  # and c_j φ''_j
+    moved: FloatArray  # the margins' change along the direction, where the loss is curved
     change: FloatArray  # along the step
     alpha: FloatArray  # the dual point of a full step
+
+
+BY_FEATURE, BY_EXAMPLE = 7, 6  # of these
+
+
+@inlined
+def named(by_feature: FloatArray, by_example: FloatArray) -> Vectors:
+    """The rows of two arrays by their names: arrays are handed over faster than their rows."""
+    return Vectors(
+        by_feature[0][:-1], by_feature[1], by_feature[2], by_feature[3], by_feature[4],
+        by_feature[5], by_feature[6], by_example[0], by_example[1], by_example[2], by_example[3],
+        by_example[4], by_example[5],
+    )  # fmt: skip
 
 
 @dataclass
@@ -55,7 +68,8 @@ class State:
     """Where the method stands."""
 
     problem: Problem
-    vectors: Vectors
+    by_feature: FloatArray  # the ``vectors``, those of d + 1 entries
+    by_example: FloatArray  # and those of n
     intercept: FloatArray  # its one entry
     most: int  # conjugate-gradient steps in the next Newton step
     forcing: float = 0.1  # the relative residual at which they stop
@@ -65,9 +79,19 @@ class State:
     known: int = MARGINS  # what need not be made afresh before the next step
 
     @property
+    def vectors(self) -> Vectors:
+        """Views, so that there is one of each also after the state was saved."""
+        return named(self.by_feature, self.by_example)
+
+    @property
     def w(self) -> FloatArray:
         """The primal iterate."""
-        return self.vectors.w
+        return self.by_feature[0, :-1]
+
+    @property
+    def alpha(self) -> FloatArray:
+        """The dual point of the last step, if it was full."""
+        return self.by_example[-1]
 
 
 class NewtonCG:
@@ -125,30 +149,34 @@ class NewtonCG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
+        by_feature, by_example = (
+            np.empty((BY_FEATURE, problem.d + 1)),
+            np.empty((BY_EXAMPLE, problem.n)),
+        )
         w, b, z = starting_point(problem, w, alpha)
-        by_feature, by_example = np.empty((6, problem.d + 1)), np.empty((5, problem.n))
-        vectors = Vectors(w, z, *by_example[:2], *by_feature, *by_example[2:])
-        return State(problem, vectors, np.array([b]), self.most)
+        by_feature[0, :-1], by_example[0] = w, z
+        return State(problem, by_feature, by_example, np.array([b]), self.most)
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One truncated Newton step, or several of a small problem."""
-        p, v = state.problem, state.vectors
+        p = state.problem
         unit = 2 * p.lam * p.n**2  # what ‖n∇P‖² is divided by
         enough = unit * max(self.tol, LEAST_GAP) * p.primal_at_zero
         quadratic = bool(getattr(p.loss, "quadratic", False))
         data = (
             p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
-            state.intercept, v,
+            state.intercept,
         )  # fmt: skip
         known, state.known = state.known, SLOPES
         if makes_all_steps(p):
             (
                 steps, products, state.most, state.forcing, state.began, state.gap, state.linear
             ) = _steps(
-                AT_ONCE // _size(p), known, state.most, state.forcing, state.gap, quadratic, *data
+                AT_ONCE // _size(p), known, state.most, state.forcing, state.gap, quadratic, *data,
+                state.by_feature, state.by_example,
             )  # fmt: skip
         else:
-            steps, products, reached = 1, 0, 0
+            v, steps, products, reached = state.vectors, 1, 0, 0
             if known == NOTHING:
                 v.z[:] = p.margins(v.w, float(state.intercept[0]))
             if known < SLOPES:
@@ -166,7 +194,7 @@ class NewtonCG:
                     p.fit_intercept, forcing, ENOUGH * enough, energies, v,
                 )  # fmt: skip
                 products += made
-            state.gap, state.linear = _step(*data)
+            state.gap, state.linear = _step(*data, v)
             if not state.linear:
                 state.gap = _evaluate(p, v)
             state.most = min(MORE_STEPS * state.most, MOST_STEPS)
@@ -186,7 +214,7 @@ class NewtonCG:
         If there is a next step, it begins with fresh margins, so that rounding does not pile up.
         """
         state.known = NOTHING
-        return state.w, state.vectors.alpha if state.linear else None
+        return state.w, state.alpha if state.linear else None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """√κ products with the data, κ = 1 + β max ‖x_j‖²/λ bounding the condition number."""
@@ -259,10 +287,7 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
     """
     d = v.w.size
     for step in range(most):
-        curvature, corner = 0.0, 0.0
-        for i in range(d):
-            v.product[i] = lam_n * v.direction[i]
-            curvature += v.product[i] * v.direction[i]
+        curvature, corner = _multiply(lam_n, v.direction, v.product), 0.0
         shift = v.direction[d] if fit_intercept else 0.0
         curvature += rows_bend(examples, v.second, v.direction, shift, v.moved, v.product)
         if fit_intercept:
@@ -272,21 +297,41 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
         v.product[d] = corner
         if not curvature > 0.0:
             return step + 1, 1
-        length, energy, square = energies[1] / curvature, 0.0, 0.0
-        for i in range(d + 1):
-            v.delta[i] += length * v.direction[i]
-            v.residual[i] -= length * v.product[i]
-            energy += v.residual[i] * v.residual[i] / v.diagonal[i]
-            square += v.residual[i] * v.residual[i]
-        for j in range(v.z.size):
-            if v.second[j] != 0.0:
-                v.change[j] += length * v.moved[j]
+        length = energies[1] / curvature
+        energy, square = _move(length, v)
         if energy <= forcing * forcing * energies[0] or square <= enough:
             return step + 1, 1
         ratio, energies[1] = energy / energies[1], energy
         for i in range(d + 1):
             v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
     return most, 0
+
+
+@reordered_kernel
+def _multiply(lam_n, direction, product):  # type: ignore[no-untyped-def]
+    """Begin the product of the Hessian with a direction by that of λn; return the curvature."""
+    curvature, d = 0.0, product.size - 1
+    for i in range(d):
+        product[i] = lam_n * direction[i]
+        curvature += product[i] * direction[i]
+    return curvature
+
+
+@reordered_kernel
+def _move(length, v):  # type: ignore[no-untyped-def]
+    """A step along the direction; the energy of the residual then, and its square.
+
+    Of examples on a flat side ``moved`` is not known: ``_step`` makes their ``change`` afresh.
+    """
+    energy, square = 0.0, 0.0
+    for i in range(v.delta.size):
+        v.delta[i] += length * v.direction[i]
+        v.residual[i] -= length * v.product[i]
+        energy += v.residual[i] * v.residual[i] / v.diagonal[i]
+        square += v.residual[i] * v.residual[i]
+    for j in range(v.change.size):
+        v.change[j] += length * v.moved[j]
+    return energy, square
 
 
 @kernel
@@ -297,11 +342,7 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
     w(α) = w + δ + r/(λn).
     """
     n, d = v.z.size, v.w.size
-    slope, along, square = v.gradient[d] * v.delta[d], 0.0, 0.0
-    for i in range(d):
-        slope += v.gradient[i] * v.delta[i]
-        along += lam_n * v.w[i] * v.delta[i]
-        square += lam_n * v.delta[i] * v.delta[i]
+    slope, along, square, left = _lengths(lam_n, v)
     for j in range(n):
         if v.second[j] == 0.0:
             v.change[j] = row_dot(examples, j, v.delta) + v.delta[d]
@@ -312,9 +353,7 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
     b[0] += s * v.delta[d]
     for j in range(n):
         v.z[j] += s * v.change[j]
-    gap, left = np.inf, 0.0
-    for i in range(d):
-        left += v.residual[i] * v.residual[i]
+    gap = np.inf
     if s == 1.0 and left <= enough and not fit_intercept:
         consistent = linearised_dual(loss, y, c, v.first, v.second, v.change, v.alpha)
         if consistent:
@@ -325,17 +364,31 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
     return gap, gap <= target
 
 
+@reordered_kernel
+def _lengths(lam_n, v):  # type: ignore[no-untyped-def]
+    """n⟨∇P, δ⟩, λn⟨w, δ⟩, λn‖δ‖² and ‖r‖²."""
+    d = v.w.size
+    slope, along, square, left = v.gradient[d] * v.delta[d], 0.0, 0.0, 0.0
+    for i in range(d):
+        slope += v.gradient[i] * v.delta[i]
+        along += lam_n * v.w[i] * v.delta[i]
+        square += lam_n * v.delta[i] * v.delta[i]
+        left += v.residual[i] * v.residual[i]
+    return slope, along, square, left
+
+
 @kernel
 def _steps(  # type: ignore[no-untyped-def]
     budget, known, most, forcing, gap, quadratic,
-    examples, loss, y, c, lam_n, fit_intercept, enough, b, v
+    examples, loss, y, c, lam_n, fit_intercept, enough, b, by_feature, by_example
 ):  # fmt: skip
     """Newton steps of a small problem, as ``advance`` makes them, until so many products are made.
 
     Return the number of steps and products, and what has become of ``most``, ``forcing``, ``gap``
     and ``linear``, behind the gap before the steps.
     """
-    n, steps, products, energies = v.z.size, 0, 0, np.empty(2)
+    v, energies = named(by_feature, by_example), np.empty(2)
+    n, steps, products = v.z.size, 0, 0
     target = enough / (2 * lam_n * n)
     if known == NOTHING:
         for j in range(n):
