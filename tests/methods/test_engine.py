@@ -7,13 +7,13 @@ import pytest
 
 from primaldual import Problem, datasets, solve
 from primaldual.losses import derivatives, sum_values
-from primaldual.methods import base
+from primaldual.methods import base, newton_cg
 from primaldual.methods.auto import epochs_left
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.gram_newton import GramNewton
 from primaldual.methods.gram_newton_cg import GramNewtonCG
 from primaldual.methods.newton import Newton, cholesky_solver, is_small, line_search
-from primaldual.methods.newton_cg import NewtonCG
+from primaldual.methods.newton_cg import LOOSEST, NewtonCG, next_forcing
 from primaldual.own_loss import as_loss
 
 
@@ -175,6 +175,35 @@ def test_newton_goes_on_from_its_only_step_when_the_features_have_been_stored_me
     problem.matrix.by_feature  # noqa: B018  as a callback may do
     method.advance(state)
     np.testing.assert_allclose(state.w, first, rtol=1e-12)
+
+
+def test_linear_systems_are_solved_roughly_again_where_the_gap_does_not_fall():
+    assert next_forcing(0.1, 0.5, 1.0) == 0.1
+    assert next_forcing(0.1, 1e-6, 1.0) == pytest.approx(0.01)
+    assert next_forcing(0.01, 2.0, 1.0) == LOOSEST
+
+
+def test_a_truncated_step_ends_where_the_model_hardly_falls_any_more():
+    rng = np.random.default_rng(0)
+    hidden = np.linalg.qr(rng.standard_normal((300, 300)))[0]  # from the diagonal
+    X = (rng.standard_normal((400, 300)) * np.logspace(-4, 1, 300)) @ hidden
+    problem = Problem(X, datasets.labels(X, seed=1), "logistic", lam=1e-10)
+    vectors = NewtonCG().start(problem).vectors
+    newton_cg.set_slopes(
+        problem.loss, vectors.z, problem.y, problem.sample_weight, vectors.first, vectors.second
+    )
+    newton_cg._evaluate(problem, vectors)
+    made, left = {}, {}
+    for forcing in (0.0, 1e-9):
+        energies = np.empty(4)
+        newton_cg._begin(vectors, energies)
+        made[forcing], _ = newton_cg._conjugate_gradients(
+            1000, problem.matrix.by_example, problem.lam * problem.n, False, forcing, 0.0, energies,
+            vectors,
+        )  # fmt: skip
+        left[forcing] = energies[newton_cg.NOW] / energies[newton_cg.BEFORE]
+    assert newton_cg.MANY_STEPS <= made[1e-9] < made[0.0] / 2
+    assert left[1e-9] > 1e-9**2  # so that was not why it ended
 
 
 def test_newton_stops_at_the_accuracy_it_is_told():

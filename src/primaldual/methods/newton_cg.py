@@ -24,6 +24,14 @@ MOST_STEPS, MORE_STEPS = 1000, 3
 # P(0) if the target is smaller.
 ENOUGH = 0.5
 LEAST_GAP = 1e-20
+# The relative residual at which they stop, in the first Newton step. If that is not found in so
+# many, and the loss is not quadratic, they also stop when one lowers the model by less than this
+# part of what they did on average: the model will have changed by then.
+LOOSEST = 0.1
+MANY_STEPS, SLOW_STEP = 40, 0.02
+# What is known of them: the energy ⟨residual, M⁻¹ residual⟩ before the first and now, by how much
+# they lowered the model, and their number.
+BEFORE, NOW, FALLEN, STEPS = 0, 1, 2, 3
 # Up to this size several Newton steps are made in one call, until they have visited so many
 # nonzeros; an example counts as that many more. The longest step then takes a quarter of a second.
 SMALL, AT_ONCE = 100_000, 400_000
@@ -72,7 +80,7 @@ class State:
     by_example: FloatArray  # and those of n
     intercept: FloatArray  # its one entry
     most: int  # conjugate-gradient steps in the next Newton step
-    forcing: float = 0.1  # the relative residual at which they stop
+    forcing: float = LOOSEST  # the relative residual at which they stop
     gap: float = np.inf  # ‖∇P(w)‖²/(2λ), or that of w and α after a step that ends the search
     began: float = np.inf  # the gap before the last call's steps
     linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
@@ -183,8 +191,8 @@ class NewtonCG:
                 set_slopes(p.loss, v.z, p.y, p.sample_weight, v.first, v.second)
                 state.gap = _evaluate(p, v)
             state.began = state.gap
-            _begin(v)
-            energies = np.full(2, float(v.residual @ v.direction))  # at the start, and now
+            energies = np.empty(4)
+            _begin(v, energies)
             # A call makes as many as take a moment, so that Ctrl-C is heard between two.
             some = max(1, CHUNK // max(p.matrix.nnz, 1))
             forcing = 0.0 if quadratic else state.forcing
@@ -235,8 +243,13 @@ def _size(problem: Problem) -> int:
 
 @kernel
 def next_forcing(forcing, gap, before):  # type: ignore[no-untyped-def]
-    """The relative residual for the next step: it falls with the gap, but not too fast."""
+    """The relative residual for the next step: it falls with the gap, but not too fast.
+
+    Where the gap does not fall, more digits of a model that is wrong are of no use.
+    """
     fall = gap / before if 0.0 < before < np.inf else 1.0
+    if fall >= 1.0:
+        return LOOSEST
     return max(min(forcing, max(fall, forcing**2)), 1e-12)
 
 
@@ -267,15 +280,16 @@ def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _begin(v):  # type: ignore[no-untyped-def]
-    """Before the first step of conjugate gradients; the energy ⟨residual, direction⟩."""
+def _begin(v, energies):  # type: ignore[no-untyped-def]
+    """Before the first step of conjugate gradients."""
     energy = 0.0
     for i in range(v.delta.size):
         v.delta[i], v.residual[i] = 0.0, -v.gradient[i]
         v.direction[i] = v.residual[i] / v.diagonal[i]
         energy += v.residual[i] * v.direction[i]
     v.change[:] = 0.0
-    return energy
+    energies[BEFORE] = energies[NOW] = energy
+    energies[FALLEN] = energies[STEPS] = 0.0
 
 
 @kernel
@@ -297,11 +311,17 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
         v.product[d] = corner
         if not curvature > 0.0:
             return step + 1, 1
-        length = energies[1] / curvature
+        length = energies[NOW] / curvature
+        fall = 0.5 * length * energies[NOW]
+        energies[FALLEN] += fall
+        energies[STEPS] += 1.0
         energy, square = _move(length, v)
-        if energy <= forcing * forcing * energies[0] or square <= enough:
+        if energy <= forcing * forcing * energies[BEFORE] or square <= enough:
             return step + 1, 1
-        ratio, energies[1] = energy / energies[1], energy
+        slow = fall * energies[STEPS] <= SLOW_STEP * energies[FALLEN]
+        if forcing > 0.0 and slow and energies[STEPS] >= MANY_STEPS:
+            return step + 1, 1
+        ratio, energies[NOW] = energy / energies[NOW], energy
         for i in range(d + 1):
             v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
     return most, 0
@@ -387,7 +407,7 @@ def _steps(  # type: ignore[no-untyped-def]
     Return the number of steps and products, and what has become of ``most``, ``forcing``, ``gap``
     and ``linear``, behind the gap before the steps.
     """
-    v, energies = named(by_feature, by_example), np.empty(2)
+    v, energies = named(by_feature, by_example), np.empty(4)
     n, steps, products = v.z.size, 0, 0
     target = enough / (2 * lam_n * n)
     if known == NOTHING:
@@ -398,7 +418,7 @@ def _steps(  # type: ignore[no-untyped-def]
         gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
     began = gap
     while True:
-        energies[:] = _begin(v)
+        _begin(v, energies)
         made, reached = _conjugate_gradients(
             most, examples, lam_n, fit_intercept, 0.0 if quadratic else forcing, ENOUGH * enough,
             energies, v,
