@@ -132,6 +132,19 @@ def test_sparse_and_dense_problems_have_the_same_certificate():
     assert one.gap == pytest.approx(other.gap, rel=1e-12)
 
 
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_a_certificate_made_in_one_call_is_the_one_made_in_several(as_sparse, monkeypatch):
+    problem = random_problem(8, n=20, d=9, as_sparse=as_sparse)
+    w, alpha = random_pair(problem, seed=3, scale=1.0)
+    assert problem.matrix.in_one_call
+    at_once = problem.certify(w, alpha)
+    monkeypatch.setattr("primaldual.rows.ONE_CALL", 30)
+    assert not problem.matrix.in_one_call
+    in_parts = problem.certify(w, alpha)
+    for one, other in zip(at_once.__dict__.values(), in_parts.__dict__.values(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_a_point_outside_the_dual_domain_proves_nothing():
     problem = reference_problem("logistic")
     alpha = 1.5 * problem.y
@@ -279,6 +292,22 @@ def test_any_two_labels_become_minus_and_plus_one(labels):
     problem = Problem(X, named, "logistic", lam)
     np.testing.assert_array_equal(problem.y, y)
     assert list(problem.classes) == list(labels)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64])
+def test_labels_keep_their_kind(kind):
+    X, y, lam = reference_instance("classification")
+    problem = Problem(X, np.where(y > 0, 7, 3).astype(kind), "logistic", lam)
+    np.testing.assert_array_equal(problem.y, y)
+    assert problem.classes.dtype == kind
+
+
+@pytest.mark.parametrize("labels", [(2**53, 2**53 + 1), (-1e300, 1e300)])
+def test_labels_too_large_to_be_told_apart_as_floats_are_told_apart(labels):
+    X, y, lam = reference_instance("classification")
+    problem = Problem(X, np.where(y > 0, labels[1], labels[0]), "logistic", lam)
+    np.testing.assert_array_equal(problem.y, y)
+    assert problem.classes.tolist() == list(labels)
 
 
 def test_labels_in_an_object_array_work():

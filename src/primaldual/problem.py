@@ -93,6 +93,15 @@ class Coordinates:
         """‖row_i‖², weighted by the examples' weights on the primal side."""
         return self.matrix.squared_norms(self.by, self.column_weights)
 
+    @cached_property
+    def bound(self) -> float:
+        """T of importance sampling in passes over the data, eq. (15)."""
+        curvature = self.curvature(self.squared_norms + self.constant)
+        if not self.matrix.is_sparse:
+            # All rows are read in full: no need to count what is in them.
+            return float(curvature.mean()) / self.lam_n
+        return float(self.counts @ curvature) / (self.lam_n * max(self.nnz, 1))
+
     def curvature(self, v: FloatArray) -> FloatArray:
         """s_i = β v_i + λn, for ESO parameters v."""
         scale = self.beta if self.multipliers is None else self.beta * self.multipliers

@@ -49,8 +49,8 @@ SINCE, DUE, BEFORE = 0, 1, 2
 MOST_AWAKE = 0.8
 
 # An epoch after which more than this part of the gap is left is slow: points are remembered, to
-# extrapolate from.
-SLOW_EPOCH = 0.4
+# extrapolate from. Less often where an epoch is brief: to extrapolate takes as long as one.
+SLOW_EPOCH, SLOW_BRIEF_EPOCH = 0.4, 0.5
 
 # The gap after an epoch whose contraction is strong, over what it would be by that alone.
 STRONG = 1.7
@@ -203,7 +203,7 @@ class DualCD:
     def _epoch(self, state: State, data: Any, seed: int, enough: float) -> float:
         """One epoch over the examples that do not rest, or over all, in several calls."""
         p, nnz = state.problem, state.problem.matrix.nnz
-        state.active = _to_visit(state.active, p.n, state.rest)
+        awake, state.active = state.active, _to_visit(state.active, p.n, state.rest)
         order, run = state.order[: state.active], run_length(p.n, nnz)
         if run > 1 and state.active == p.n:
             random_runs(seed, run, order)
@@ -217,7 +217,10 @@ class DualCD:
         before, state.parts = state.last, np.array([state.active / p.n])
         state.last, state.gap = _after(gap, state.active == p.n, state.rest, before, enough)
         if state.gap > enough:
-            state.known = _remember(state.past, state.known, gap, before, state.alpha, state.w)
+            before = before if state.active == awake else 0.0  # who has rested makes the gap jump
+            state.known = _remember(
+                state.past, state.known, gap, SLOW_EPOCH * before, state.alpha, state.w
+            )
             self._look_back(state)
         state.active = _awake(order, state.quiet, p.n, state.rest)
         state.gaps, state.gap = np.array([gap / p.n]), state.gap / p.n
@@ -318,9 +321,12 @@ def _after(gap, full, rest, last, enough):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _remember(past, known, gap, before, alpha, w):  # type: ignore[no-untyped-def]
-    """After an epoch: remember the point if descent is slow; return how many are known."""
-    if past.alphas.shape[0] == 0 or (known < 0 and not gap > SLOW_EPOCH * before > 0.0):
+def _remember(past, known, gap, slow, alpha, w):  # type: ignore[no-untyped-def]
+    """After an epoch: remember the point if descent is slow; return how many are known.
+
+    It is if the gap is larger than ``slow``, which is 0 where that is not known.
+    """
+    if past.alphas.shape[0] == 0 or (known < 0 and not gap > slow > 0.0):
         return known
     return remember(past, max(known, 0), alpha, w)
 
@@ -337,7 +343,7 @@ def _epochs(  # type: ignore[no-untyped-def]
     """
     expected = np.inf
     for k in range(gaps.size):
-        active = _to_visit(active, order.size, rest)
+        awake, active = active, _to_visit(active, order.size, rest)
         part = order[:active]
         seed = shuffle(seed, part)
         gap = _visit(part, quiet, numbers, examples, loss, lam_n, w, bias, shift)
@@ -345,7 +351,8 @@ def _epochs(  # type: ignore[no-untyped-def]
         before = last
         last, expected = _after(gap, active == order.size, rest, before, enough)
         if expected > enough:
-            known = _remember(past, known, gap, before, numbers[:, 3], w)
+            before = before if active == awake else 0.0  # who has rested makes the gap jump
+            known = _remember(past, known, gap, SLOW_BRIEF_EPOCH * before, numbers[:, 3], w)
         visits, parts[k] = visits + active, active
         active = _awake(part, quiet, order.size, rest)
         gaps[k] = gap
@@ -391,17 +398,18 @@ def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # typ
         if c == 0.0:
             quiet[j] = QUIET_VISITS
             continue
-        z = row_dot(examples, j, w) + bias[0] + shift * bias[1]
-        a = alpha / c
+        # The next visit has to wait for this one's w: what need not wait comes first.
+        a, b = alpha / c, bias[0] + shift * bias[1]
+        z = row_dot(examples, j, w) + b
         first, second = loss_slopes(loss, z, y)
         gap += c * loss_quick_gap(loss, z, a, y, first, second)
-        delta = c * loss_quick_step(loss, a, z, y, kappa, first, second)
-        if delta == 0.0 and second == 0.0:
+        step = loss_quick_step(loss, a, z, y, kappa, first, second)
+        if step == 0.0 and second == 0.0:
             quiet[j] = min(quiet[j] + 1, QUIET_VISITS)
             continue
         quiet[j] = 0
-        if delta != 0.0:
-            numbers[j, 3] = alpha + delta
-            bias[1] += delta
-            row_add(examples, j, delta * scale, w)
+        if step != 0.0:
+            row_add(examples, j, step * (c * scale), w)
+            numbers[j, 3] = alpha + c * step
+            bias[1] += c * step
     return gap

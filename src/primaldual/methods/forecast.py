@@ -21,7 +21,6 @@ from .prices import (
     FREE_BOUND,
     LEAST_EPOCHS,
     SCATTERED,
-    bound_in_passes,
     dual_bound,
     epoch_price,
     nearly_orthogonal,
@@ -78,7 +77,7 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
     prices["dual"] = epoch_price(problem, "dual_cd")
     # The passes of one side follow from its bound; the other one needs these, or more.
     bounded, seen = ("dual", "primal") if tall else ("primal", "dual")
-    bound = dual_bound(problem) if tall else bound_in_passes(problem.features, dense=True)
+    bound = dual_bound(problem) if tall else problem.features.bound
     at_best = AT_BEST[seen]
     if not tall:
         at_best = min(at_best, _passes_by_bound(dual_bound(problem)))

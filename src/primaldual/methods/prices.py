@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..problem import Coordinates, Problem
+from ..problem import Problem
 from .newton import hessian_work, is_small, starts_on_samples
 from .newton_cg import makes_all_steps
 
@@ -85,16 +85,7 @@ def dual_bound(problem: Problem) -> float:
     """T_D in passes over the data."""
     if not problem.is_smooth:
         return math.inf
-    return bound_in_passes(problem.examples, dense=not problem.matrix.is_sparse)
-
-
-def bound_in_passes(side: Coordinates, dense: bool) -> float:
-    """T of a side in passes over the data, eq. (15)."""
-    curvature = side.curvature(side.squared_norms + side.constant)
-    if dense:
-        # All rows are read in full: no need to count what is in them.
-        return float(curvature.mean()) / side.lam_n
-    return float(side.counts @ curvature) / (side.lam_n * max(side.nnz, 1))
+    return problem.examples.bound
 
 
 def expected_epochs(problem: Problem, tol: float) -> float:
