@@ -26,6 +26,7 @@ LAYERS = [
     "_elementary",
     "losses",
     "own_loss",
+    "sums",
     "rows",
     "problem",
     "samplings",

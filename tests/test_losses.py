@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import erfcx, log_ndtr
 
-from primaldual import losses
+from primaldual import losses, sums
 from primaldual._compile import kernel
 from primaldual._elementary import exp_below_zero, log1p_of_part
 from primaldual.losses import (
@@ -29,7 +29,6 @@ from primaldual.losses import (
     SmoothedHinge,
     Squared,
     SquaredEpsilonInsensitive,
-    derivatives,
     generic_conjugate,
     generic_dual_step,
     loss_conjugate,
@@ -38,14 +37,17 @@ from primaldual.losses import (
     loss_quick_gap,
     loss_quick_step,
     loss_slopes,
+)
+from primaldual.methods.newton import set_slopes
+from primaldual.own_loss import as_loss, loss_name
+from primaldual.sums import (
+    derivatives,
     second_derivatives,
     sum_conjugates,
     sum_fenchel_gaps,
     sum_values,
     sum_values_and_gaps,
 )
-from primaldual.methods.newton import set_slopes
-from primaldual.own_loss import as_loss, loss_name
 
 PARAMETERS = {
     "smoothed_hinge": {"smoothing": 0.3},
@@ -678,7 +680,7 @@ def logarithms(x, out):
 @pytest.mark.parametrize("size", [1e-6, 0.02, 0.5])
 def test_sums_in_vector_registers_are_the_sums_of_single_terms(name, size):
     loss, rng = CASES[name], np.random.default_rng(0)
-    n = 3 * losses.BLOCK + 5  # whole blocks and a part of one
+    n = 3 * sums.BLOCK + 5  # whole blocks and a part of one
     y = np.sign(rng.standard_normal(n)) if loss.classification else rng.standard_normal(n)
     z, c = 3 * rng.standard_normal(n), rng.random(n)
     c[::50] = 0.0

@@ -25,6 +25,7 @@ _SHARED = (
     "_compile.py",
     "_elementary.py",
     "losses.py",
+    "sums.py",
     "own_loss.py",
     "rows.py",
     "methods/_lazy.py",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from primaldual import Problem, datasets, solve
-from primaldual.losses import derivatives, sum_values
 from primaldual.methods import base, newton_cg
 from primaldual.methods.auto import epochs_left
 from primaldual.methods.dual_cd import DualCD
@@ -15,6 +14,7 @@ from primaldual.methods.gram_newton_cg import GramNewtonCG
 from primaldual.methods.newton import Newton, cholesky_solver, is_small, line_search
 from primaldual.methods.newton_cg import LOOSEST, NewtonCG, next_forcing
 from primaldual.own_loss import as_loss
+from primaldual.sums import derivatives, sum_values
 
 
 @pytest.fixture(scope="module")

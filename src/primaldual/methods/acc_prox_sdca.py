@@ -11,10 +11,10 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..rows import row_add
 from ..samplings import Draws, Sampling
+from ..sums import sum_fenchel_gaps
 from .base import first_alpha, visited
 from .sdca import EXACT, largest_square, sdca_steps
 

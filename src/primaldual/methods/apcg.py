@@ -12,10 +12,11 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import loss_dual_step, sum_conjugates
+from ..losses import loss_dual_step
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
+from ..sums import sum_conjugates
 from .base import first_alpha, visited
 from .sdca import largest_square
 

@@ -13,10 +13,11 @@ from numpy.random import Generator
 from .._compile import for_rows, kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import loss_derivative, sum_values
+from ..losses import loss_derivative
 from ..problem import Problem
 from ..rows import DenseRows, Rows, SparseRows, row_add
 from ..samplings import Distributed, Draws, Importance, Sampling, Uniform
+from ..sums import sum_values
 from .base import ANY_SAMPLING, visited
 
 

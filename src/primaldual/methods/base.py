@@ -14,10 +14,11 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import loss_nearest_dual, second_derivatives
+from ..losses import loss_nearest_dual
 from ..problem import Coordinates, Problem
 from ..rows import FAR
 from ..samplings import SAMPLINGS, Draws, Sampling
+from ..sums import second_derivatives
 
 # For methods whose theory covers every sampling with an ESO; they take a user's own as well.
 ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importance"))

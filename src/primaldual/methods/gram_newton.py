@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..losses import sum_values
 from ..problem import Problem
 from ..samplings import Draws, Sampling
+from ..sums import sum_values
 from .base import first_alpha, into_domain
 from .newton import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
 

@@ -13,10 +13,11 @@ from scipy import sparse
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
-from ..losses import derivatives, loss_derivative
+from ..losses import loss_derivative
 from ..problem import Problem
 from ..rows import Matrix
 from ..samplings import Draws, Sampling
+from ..sums import derivatives
 from ._lazy import (
     SMALLEST_SCALE,
     moving_features,

@@ -12,9 +12,9 @@ from numpy.random import Generator
 
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
-from ..losses import sum_fenchel_gaps
 from ..problem import Problem
 from ..samplings import Draws, Sampling
+from ..sums import sum_fenchel_gaps
 from .base import first_alpha
 from .newton import (
     BLAS,

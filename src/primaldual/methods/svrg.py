@@ -16,10 +16,11 @@ from numpy.random import Generator
 from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
-from ..losses import derivatives, loss_derivative
+from ..losses import loss_derivative
 from ..problem import Problem
 from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
+from ..sums import derivatives
 from ._lazy import SMALLEST_SCALE, combine, moving_features
 from .base import first_w, visited
 from .sag import loss_gradient, require_step, step_of
