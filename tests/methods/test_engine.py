@@ -183,6 +183,18 @@ def test_linear_systems_are_solved_roughly_again_where_the_gap_does_not_fall():
     assert next_forcing(0.01, 2.0, 1.0) == LOOSEST
 
 
+def test_truncated_newton_aims_lower_where_a_gap_at_the_target_was_not_enough(text):
+    problem = Problem(*text, loss="logistic", lam=1e-4, fit_intercept=True)
+    method, gaps = NewtonCG(1e-4), []
+    state = method.start(problem)
+    while len(gaps) < 3:
+        method.advance(state)
+        method.iterate(state)
+        if problem.relative(state.gap) <= 1e-4 * 0.1 ** len(gaps):
+            gaps.append(problem.relative(state.gap))
+    assert gaps[2] <= 1e-6 < gaps[0] <= 1e-4
+
+
 def test_a_truncated_step_ends_where_the_model_hardly_falls_any_more():
     rng = np.random.default_rng(0)
     hidden = np.linalg.qr(rng.standard_normal((300, 300)))[0]  # from the diagonal

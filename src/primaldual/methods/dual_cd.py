@@ -34,7 +34,7 @@ from .prices import epoch_price
 # nanoseconds, but at least two, and no more than these or than were made before. One epoch that
 # takes longer is made in several calls.
 MOMENT = 1e6
-FEWEST_EPOCHS, FIRST_EPOCHS = 2, 8
+FEWEST_EPOCHS, FIRST_EPOCHS = 2, 12
 
 # An example that lies on a flat side of its loss and has not moved in so many visits rests: it is
 # left out, except in one epoch out of so many. In one out of twice as many, and so on up to the

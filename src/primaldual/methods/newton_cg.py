@@ -24,6 +24,8 @@ MOST_STEPS, MORE_STEPS = 1000, 3
 # P(0) if the target is smaller.
 ENOUGH = 0.5
 LEAST_GAP = 1e-20
+# Where a gap at the target turns out not to be enough, they aim at this part of it.
+STRICTER = 0.1
 # The relative residual at which they stop, in the first Newton step. If that is not found in so
 # many, and the loss is not quadratic, they also stop when one lowers the model by less than this
 # part of what they did on average: the model will have changed by then.
@@ -85,6 +87,7 @@ class State:
     began: float = np.inf  # the gap before the last call's steps
     linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
     known: int = MARGINS  # what need not be made afresh before the next step
+    aim: float = 1.0  # the part of the tolerance that steps aim at
 
     @property
     def vectors(self) -> Vectors:
@@ -169,7 +172,10 @@ class NewtonCG:
         """One truncated Newton step, or several of a small problem."""
         p = state.problem
         unit = 2 * p.lam * p.n**2  # what ‖n∇P‖² is divided by
-        enough = unit * max(self.tol, LEAST_GAP) * p.primal_at_zero
+        target = max(self.tol, LEAST_GAP) * p.primal_at_zero
+        if state.gap <= state.aim * target:
+            state.aim *= STRICTER  # it was not proved: a free intercept may be what is off
+        enough = unit * state.aim * target
         quadratic = bool(getattr(p.loss, "quadratic", False))
         data = (
             p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,

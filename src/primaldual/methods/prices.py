@@ -28,6 +28,9 @@ PRODUCT_EXAMPLE, PRODUCT_EXAMPLE_SPARSE = 3.0, 6.0  # an example in one, by stor
 ROW_FAR, SPARSE_FAR = 100.0, 2_500_000
 # The scalar work for one example, where the one-dimensional problem takes exponentials or not.
 EXAMPLE, EXAMPLE_CLOSED = 70.0, 30.0
+# The latter in an epoch on the dual over sparse data of no more nonzeros than this, all of which is
+# in a near cache.
+EXAMPLE_NEAR, SPARSE_NEAR = 12.0, 100_000
 EXAMPLE_OF_STEP = 18.0  # the same in a step of truncated Newton, where it is in vector registers
 VISITS_OF_MODEL, VISITS_OF_MODEL_DENSE = 3.5, 8.0  # three passes on the primal, in visits
 EXAMPLE_OF_MODEL = 25.0  # the same where it is only put into a quadratic model
@@ -124,6 +127,9 @@ def epoch_price(problem: Problem, name: str) -> float:
         entries = problem.n * problem.d
         visits = entries * (VISIT_DENSE if entries <= FAR else VISIT_DENSE_FAR)
     if name == "dual_cd":
+        near = problem.matrix.is_sparse and problem.matrix.nnz <= SPARSE_NEAR
+        if near and not bends(problem):
+            return visits + EXAMPLE_NEAR * problem.n
         return visits + _examples(problem)
     model = VISITS_OF_MODEL if problem.matrix.is_sparse else VISITS_OF_MODEL_DENSE
     return model * visits + EXAMPLE_OF_MODEL * problem.n
