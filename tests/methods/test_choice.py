@@ -315,3 +315,19 @@ def test_newton_on_some_examples_is_for_sparse_data_of_which_many_rest(kind, par
     some = Problem(*counted(60, 400), loss="squared_hinge")
     assert 0 < active_price(some, 0.3) < active_price(some, 0.6) < math.inf
     assert active_price(some, 0.3, most=1.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("loss", "lam_n", "suits"),
+    [("squared", 100.0, True), ("squared", 1e-3, False), ("logistic", 100.0, False)],
+)
+def test_conjugate_gradients_run_on_the_features_where_much_of_the_loss_is_left(loss, lam_n, suits):
+    X, _ = counted(300, 900)
+    y = np.where(np.random.default_rng(1).random(300) < 0.5, 1.0, -1.0)  # nothing explains them
+    auto = Auto(1e-6, advised=("dual_cd", "to begin with"))
+    state = auto.start(Problem(X, y, loss=loss, lam=lam_n / 300), rng=np.random.default_rng(0))
+    for _ in range(5):
+        state.method.advance(state.inner)
+    assert auto._suits_features(state) == suits
+    state.tried.add("newton_cg")
+    assert not auto._suits_features(state)
