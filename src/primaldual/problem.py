@@ -329,38 +329,37 @@ class Problem:
             return self._certificate(w, alpha, intercept)
 
     def _certificate(self, w: Any, alpha: Any, intercept: float | None) -> Certificate:
-        rows, lam_n, at_once = self.matrix.stored, self.lam * self.n, 0
-        given = alpha is not None
+        given, free = alpha is not None, self.fit_intercept or bool(intercept)
+        b, lam_n, y, c = 0.0, self.lam * self.n, self.y, self.sample_weight
         if given:
             alpha = _vector(alpha, self.n, "alpha")
-        if w is None:
-            w = w_of_alpha = self.primal_point(alpha)
-            z = self.matrix.times(w)
-        else:
+        if w is not None:
             w = _vector(w, self.d, "w")
-            if not given:
+        if given and w is not None and self.matrix.in_one_call and not free:
+            rows = self.matrix.stored
+            total, gaps, size, apart = _pair(rows, self.loss, y, c, lam_n, w, alpha)
+        else:
+            if w is None:
+                w = w_of_alpha = self.primal_point(alpha)
                 z = self.matrix.times(w)
-            elif self.matrix.in_one_call and not (self.fit_intercept or intercept):
-                at_once = self.n
-                z, w_of_alpha = np.empty(self.n), np.zeros(self.d)
-            else:
+            elif given:
                 z, w_of_alpha = self.matrix.both_products(w, alpha)
                 w_of_alpha /= lam_n
-        b = self.best_intercept(z) if intercept is None else float(intercept)
-        if b:
-            z += b
-        if not given:
-            alpha = self.dual_point(z)
-            if not self.is_smooth:
-                # A subgradient at the best intercept need not be the balanced one.
-                alpha = self.rebalanced(alpha)
-            w_of_alpha = self.primal_point(alpha)
-        if given or not self.is_smooth:
-            total, gaps, size, apart = _pair(
-                rows, at_once, self.loss, self.y, self.sample_weight, lam_n, w, alpha, z, w_of_alpha
-            )
-        else:
-            total, gaps = sum_values(self.loss, z, self.y, self.sample_weight), 0.0
+            else:
+                z = self.matrix.times(w)
+            b = self.best_intercept(z) if intercept is None else float(intercept)
+            if b:
+                z += b
+            if not given:
+                alpha = self.dual_point(z)
+                if not self.is_smooth:
+                    # A subgradient at the best intercept need not be the balanced one.
+                    alpha = self.rebalanced(alpha)
+                w_of_alpha = self.primal_point(alpha)
+            if given or not self.is_smooth:
+                total, gaps = sum_values_and_gaps(self.loss, z, alpha, y, c)
+            else:
+                total, gaps = sum_values(self.loss, z, y, c), 0.0
             size, apart = _distance(w, w_of_alpha)
         primal = total / self.n + 0.5 * self.lam * size
         gap = math.inf
@@ -390,16 +389,15 @@ class Problem:
 
 
 @kernel
-def _pair(rows, at_once, loss, y, c, lam_n, w, alpha, z, w_of_alpha):  # type: ignore[no-untyped-def]
+def _pair(examples, loss, y, c, lam_n, w, alpha):  # type: ignore[no-untyped-def]
     """What a certificate is made of: the losses, the gaps, ‖w‖² and ‖w − w(α)‖².
 
-    Where ``at_once`` is the number of examples, z and w(α) are filled in first: on small data a
-    call of its own would take as long as that.
+    All in one call: on small data several would take longer than the work in them.
     """
-    if at_once:
-        rows_both(rows, 0, at_once, w, alpha, z, w_of_alpha)
-        for i in range(w.size):
-            w_of_alpha[i] /= lam_n
+    z, w_of_alpha = np.empty(y.size), np.zeros(w.size)
+    rows_both(examples, 0, y.size, w, alpha, z, w_of_alpha)
+    for i in range(w.size):
+        w_of_alpha[i] /= lam_n
     total, gaps = sum_values_and_gaps(loss, z, alpha, y, c)
     size, apart = _distance(w, w_of_alpha)
     return total, gaps, size, apart
