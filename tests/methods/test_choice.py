@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from primaldual import Problem, datasets, solve
-from primaldual.methods.auto import Auto
+from primaldual.methods.auto import Auto, epochs_left
 from primaldual.methods.choice import feature_overlap, first_choice
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.forecast import likely_side, smallest_eigenvalue
@@ -331,3 +331,13 @@ def test_conjugate_gradients_run_on_the_features_where_much_of_the_loss_is_left(
     assert auto._suits_features(state) == suits
     state.tried.add("newton_cg")
     assert not auto._suits_features(state)
+
+
+def test_conjugate_gradients_have_a_price_where_the_gap_does_not_fall():
+    auto = Auto(1e-6, advised=("dual_cd", "to begin with"))
+    state = auto.start(Problem(*counted(300, 900), loss="squared", lam=1e-3))
+    state.method.advance(state.inner)
+    state.gaps = [1.0] * 100
+    assert epochs_left(state.gaps, 1e-6) == math.inf
+    auto._successor(state)
+    assert 0 < state.prices["gram_newton_cg"] < math.inf

@@ -81,6 +81,8 @@ UNPROVED_ROUNDS, UNPROVED_PART = 8, 0.25
 UNPROVED = "the small gap that coordinate descent tells is not proved"
 # Rounds in which a gap that does not fall is taken for one of its jumps.
 PATIENCE = 16
+# Rounds that descent is assumed to need, to price conjugate gradients, where its gap does not fall.
+UNKNOWN_ROUNDS = 1000
 # No gap is smaller, where its logarithm is taken.
 TINIEST = sys.float_info.min
 # The part of the data that an epoch visits is averaged over about so many.
@@ -268,7 +270,9 @@ class Auto:
         if not state.prices:
             state.prices = rescue_prices(p, p.beta, ahead)
         if state.name == "dual_cd":
-            state.prices["gram_newton_cg"] = cg_price(p, left / trust)
+            # A gap that does not fall says nothing of conjugate gradients.
+            rounds = left if left < math.inf else UNKNOWN_ROUNDS
+            state.prices["gram_newton_cg"] = cg_price(p, rounds / trust)
             state.prices["ssnal"] = active_price(p, state.active, ahead)
         else:
             observed = cg_price(p, INNER_EPOCHS * left / trust)
