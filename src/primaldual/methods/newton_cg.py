@@ -118,6 +118,7 @@ class NewtonCG:
             w += s δ,   s = 1 or from a line search on P(w + s δ)
             α_j = −c_j φ'_j(z_j) − h_j ⟨x_j, δ⟩     where the residual r is small enough
             η_{k+1} = min(η_k, max(η_k², fall of the gap)),   gap = ‖∇P(w)‖²/(2λ)
+            or η_0 again, where the gap did not fall
 
     The diagonal preconditioner makes it indifferent to the units of the features. A product reads
     every example once, and leaves out those on which the loss is flat. After a full step
