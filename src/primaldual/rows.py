@@ -90,7 +90,7 @@ class SparseRows(NamedTuple):
             k += np.uint64(4)
         while k < last:
             one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
-            one, two, three = two, three, one
+            one, two, three = two, three, one  # each to another sum
             k += np.uint64(1)
         return (one + two) + (three + four)
 
