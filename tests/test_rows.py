@@ -16,9 +16,11 @@ from primaldual.rows import (
     _BROKEN,
     _CANONICAL,
     _NOT_CANONICAL,
+    ALONG,
     FAR,
     FAR_MODEL,
     FAR_VECTOR,
+    FEW_ROWS,
     DenseRows,
     Matrix,
     SparseRows,
@@ -169,6 +171,16 @@ def test_gram_matrices_are_the_same_in_tiles(monkeypatch, layout):
     of_features, of_examples = matrix.gram_of_features(h), matrix.gram_of_examples()
     np.testing.assert_allclose(np.tril(of_features), np.tril(X.T @ (h[:, None] * X)), atol=1e-12)
     np.testing.assert_allclose(np.tril(of_examples), np.tril(X @ X.T), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 5, FEW_ROWS, FEW_ROWS + 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_gram_matrices_of_few_and_of_many_dense_examples_are_right(n, dtype):
+    X = np.random.default_rng(n).standard_normal((n, ALONG + 7)).astype(dtype)
+    exact = X.astype(np.float64)
+    gram = Matrix(X).gram_of_examples()
+    assert gram.shape == (n, n)
+    np.testing.assert_allclose(np.tril(gram), np.tril(exact @ exact.T), atol=1e-10)
 
 
 def test_rows_are_split_by_the_work_they_are():

@@ -502,8 +502,8 @@ class _Thaw:
             return set(map(self.value, node["set"]))
         if "matrix" in node:
             matrix = Matrix.__new__(Matrix)
-            matrix._major, matrix._by = self.value(node["matrix"]), node["by"]
-            matrix.shape = (node["shape"][0], node["shape"][1])
+            shape = (node["shape"][0], node["shape"][1])
+            matrix._hold(self.value(node["matrix"]), node["by"], shape)
             matrix.nnz = node["nnz"]
             _set_layouts(matrix, node["layouts"])
             return matrix

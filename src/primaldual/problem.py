@@ -155,6 +155,7 @@ class Problem:
         fit_intercept: bool = False,
     ) -> None:
         self.loss = as_loss(loss)
+        self.beta = float(self.loss.smoothness)  # β
         self.lam = _positive(lam)
         self.matrix = Matrix(X)
         self.n, self.d = self.matrix.shape
@@ -194,15 +195,10 @@ class Problem:
             constant=constant,
         )
 
-    @cached_property
-    def beta(self) -> float:
-        """β, the smoothness of the loss."""
-        return float(self.loss.smoothness)
-
-    @cached_property
+    @property
     def is_smooth(self) -> bool:
         """Whether β is finite, as the rates and all primal methods need it."""
-        return self.beta < np.inf
+        return self.beta < math.inf
 
     @property
     def intercept_strength(self) -> float:
@@ -244,12 +240,14 @@ class Problem:
         a = np.divide(alpha, c, out=np.zeros(self.n), where=c > 0)
         made = self._with(self.matrix, self.y + gamma * a, c)
         made.loss = self.loss.smoothed(gamma)  # type: ignore[attr-defined]
+        made.beta = float(made.loss.smoothness)
         return made
 
     def _with(self, matrix: Matrix, y: FloatArray, weights: FloatArray) -> Problem:
         """The same loss and λ on other data that is known to be sound."""
         made = Problem.__new__(Problem)
-        made.loss, made.lam, made.fit_intercept = self.loss, self.lam, self.fit_intercept
+        made.loss, made.beta, made.lam = self.loss, self.beta, self.lam
+        made.fit_intercept = self.fit_intercept
         made.classes, made.is_weighted = self.classes, self.is_weighted
         made.matrix, made.y, made.sample_weight = matrix, _frozen(y), _frozen(weights)
         made.n, made.d = matrix.shape
@@ -324,50 +322,61 @@ class Problem:
         """
         if w is None and alpha is None:
             raise ValueError("certify needs w, alpha or both. Pass at least one of them.")
+        if alpha is not None:
+            alpha = _vector(alpha, self.n, "alpha")
+        if w is not None:
+            w = _vector(w, self.d, "w")
+        pair, free = w is not None and alpha is not None, self.fit_intercept or bool(intercept)
+        if pair and not free and self.matrix.in_one_call:
+            data = (self.matrix.stored, self.loss, self.y, self.sample_weight)
+            return self._proof(w, alpha, 0.0, *_pair(*data, self.lam * self.n, w, alpha))
         # A point that has run away overflows: then the gap is infinite, and no warning is needed.
         with np.errstate(over="ignore", invalid="ignore"):
             return self._certificate(w, alpha, intercept)
 
     def _certificate(self, w: Any, alpha: Any, intercept: float | None) -> Certificate:
-        given, free = alpha is not None, self.fit_intercept or bool(intercept)
-        b, lam_n, y, c = 0.0, self.lam * self.n, self.y, self.sample_weight
-        if given:
-            alpha = _vector(alpha, self.n, "alpha")
-        if w is not None:
-            w = _vector(w, self.d, "w")
-        if given and w is not None and self.matrix.in_one_call and not free:
-            rows = self.matrix.stored
-            total, gaps, size, apart = _pair(rows, self.loss, y, c, lam_n, w, alpha)
+        """The same, one vector after the other."""
+        given, lam_n, y, c = alpha is not None, self.lam * self.n, self.y, self.sample_weight
+        if w is None:
+            w = w_of_alpha = self.primal_point(alpha)
+            z = self.matrix.times(w)
+        elif given:
+            z, w_of_alpha = self.matrix.both_products(w, alpha)
+            w_of_alpha /= lam_n
         else:
-            if w is None:
-                w = w_of_alpha = self.primal_point(alpha)
-                z = self.matrix.times(w)
-            elif given:
-                z, w_of_alpha = self.matrix.both_products(w, alpha)
-                w_of_alpha /= lam_n
-            else:
-                z = self.matrix.times(w)
-            b = self.best_intercept(z) if intercept is None else float(intercept)
-            if b:
-                z += b
-            if not given:
-                alpha = self.dual_point(z)
-                if not self.is_smooth:
-                    # A subgradient at the best intercept need not be the balanced one.
-                    alpha = self.rebalanced(alpha)
-                w_of_alpha = self.primal_point(alpha)
-            if given or not self.is_smooth:
-                total, gaps = sum_values_and_gaps(self.loss, z, alpha, y, c)
-            else:
-                total, gaps = sum_values(self.loss, z, y, c), 0.0
-            size, apart = _distance(w, w_of_alpha)
-        primal = total / self.n + 0.5 * self.lam * size
-        gap = math.inf
+            z = self.matrix.times(w)
+        b = self.best_intercept(z) if intercept is None else float(intercept)
+        if b:
+            z += b
+        if not given:
+            alpha = self.dual_point(z)
+            if not self.is_smooth:
+                # A subgradient at the best intercept need not be the balanced one.
+                alpha = self.rebalanced(alpha)
+            w_of_alpha = self.primal_point(alpha)
+        if given or not self.is_smooth:
+            total, gaps = sum_values_and_gaps(self.loss, z, alpha, y, c)
+        else:
+            total, gaps = sum_values(self.loss, z, y, c), 0.0
+        return self._proof(w, alpha, b, total, gaps, *_distance(w, w_of_alpha))
+
+    def _proof(
+        self,
+        w: FloatArray,
+        alpha: FloatArray,
+        b: float,
+        total: float,
+        gaps: float,
+        size: float,
+        apart: float,
+    ) -> Certificate:
+        """What the sums over the examples, ‖w‖² and ‖w − w(α)‖² prove."""
+        primal, gap = total / self.n + 0.5 * self.lam * size, math.inf
         if math.isfinite(primal) and self.balanced(alpha):
             gap = gaps / self.n + 0.5 * self.lam * apart
             if b:
                 gap += abs(b * float(alpha.sum())) / self.n
-        dual = primal - gap if gap < np.inf else -np.inf
+        dual = primal - gap if gap < math.inf else -math.inf
         return Certificate(primal, dual, gap, self.relative(gap), w, alpha, b)
 
     def primal_value(self, w: FloatArray, z: FloatArray) -> float:

@@ -393,7 +393,7 @@ def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # typ
                 row_bring(examples, order[k + 1])
             prefetch(quiet, later)
             prefetch(numbers, 4 * later)
-        j = order[k]
+        j = np.uint64(order[k])
         c, y, kappa, alpha = numbers[j, 0], numbers[j, 1], numbers[j, 2], numbers[j, 3]
         if c == 0.0:
             quiet[j] = QUIET_VISITS

@@ -161,12 +161,13 @@ class NewtonCG:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        by_feature, by_example = (
-            np.empty((BY_FEATURE, problem.d + 1)),
-            np.empty((BY_EXAMPLE, problem.n)),
-        )
-        w, b, z = starting_point(problem, w, alpha)
-        by_feature[0, :-1], by_example[0] = w, z
+        by_feature = np.empty((BY_FEATURE, problem.d + 1))
+        by_example = np.empty((BY_EXAMPLE, problem.n))
+        if w is None and alpha is None and not problem.fit_intercept:
+            by_feature[0], by_example[0], b = 0.0, 0.0, 0.0
+        else:
+            w, b, z = starting_point(problem, w, alpha)
+            by_feature[0, :-1], by_example[0] = w, z
         return State(problem, by_feature, by_example, np.array([b]), self.most)
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
@@ -280,23 +281,35 @@ def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def
             curvature += v.second[j]
     v.gradient[d] = slope if fit_intercept else 0.0
     v.diagonal[d] = curvature if fit_intercept and curvature > 0.0 else 1.0
+    return _square(v.gradient[:d])
+
+
+@reordered_kernel
+def _square(vector):  # type: ignore[no-untyped-def]
+    """‖vector‖²."""
     square = 0.0
-    for i in range(d):
-        square += v.gradient[i] * v.gradient[i]
+    for i in range(vector.size):
+        square += vector[i] * vector[i]
     return square
 
 
 @kernel
 def _begin(v, energies):  # type: ignore[no-untyped-def]
     """Before the first step of conjugate gradients."""
+    v.change[:] = 0.0
+    energies[BEFORE] = energies[NOW] = _first_direction(v)
+    energies[FALLEN] = energies[STEPS] = 0.0
+
+
+@reordered_kernel
+def _first_direction(v):  # type: ignore[no-untyped-def]
+    """Down the gradient, in units that make the diagonal 1; the energy of the residual."""
     energy = 0.0
     for i in range(v.delta.size):
         v.delta[i], v.residual[i] = 0.0, -v.gradient[i]
         v.direction[i] = v.residual[i] / v.diagonal[i]
         energy += v.residual[i] * v.direction[i]
-    v.change[:] = 0.0
-    energies[BEFORE] = energies[NOW] = energy
-    energies[FALLEN] = energies[STEPS] = 0.0
+    return energy
 
 
 @kernel
