@@ -173,6 +173,15 @@ def test_gram_matrices_are_the_same_in_tiles(monkeypatch, layout):
     np.testing.assert_allclose(np.tril(of_examples), np.tril(X @ X.T), atol=1e-12)
 
 
+def test_products_are_the_same_whichever_layouts_are_there():
+    X = sparse.csr_array(random_matrix(5, 90, 4, density=0.5))
+    for data in (X, X.tocsc(), X.toarray()):
+        matrix, w, alpha = Matrix(data), np.arange(4.0), np.arange(90.0)
+        assert matrix.by_feature and matrix.by_example
+        np.testing.assert_allclose(matrix.times(w), X @ w, atol=1e-12)
+        np.testing.assert_allclose(matrix.transposed_times(alpha), X.T @ alpha, atol=1e-10)
+
+
 @pytest.mark.parametrize("n", [1, 5, FEW_ROWS, FEW_ROWS + 1])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_gram_matrices_of_few_and_of_many_dense_examples_are_right(n, dtype):

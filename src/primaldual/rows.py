@@ -57,6 +57,8 @@ CACHED_VECTOR = 130_000
 # Where a vector has more entries than this, it pays to ask for those that the next row looks up
 # even if rows are read in order.
 FAR_VECTOR = 500_000
+# Where both layouts are there, a product looks up the vector that is shorter by this factor.
+MUCH_SHORTER = 8
 # Where a model has more numbers than this, a long row asks for them along the way.
 FAR_MODEL = 200_000
 
@@ -745,9 +747,11 @@ class Matrix:
 
     def _product(self, by: str, vector: FloatArray) -> FloatArray:
         """One number per example or per feature, from whichever layout exists."""
+        size, other = self.shape if by == "example" else self.shape[::-1]
         along = self.is_stored(by)
+        if along and by != self._by and MUCH_SHORTER * size < other:
+            along = False  # rows that are added up look up a vector that is in a nearer cache
         rows = getattr(self, f"by_{by}") if along else self._major
-        size = self.shape[0] if by == "example" else self.shape[1]
         if isinstance(rows, DenseRows):
             return _dense_product(rows.values, vector, along)
         out = np.zeros(size)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from primaldual import Problem, datasets, solve
-from primaldual.methods import base, newton_cg
+from primaldual.methods import base, newton_cg, primal_cd
 from primaldual.methods.auto import epochs_left
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.gram_newton import GramNewton
 from primaldual.methods.gram_newton_cg import GramNewtonCG
-from primaldual.methods.newton import Newton, cholesky_solver, is_small, line_search
+from primaldual.methods.newton import Newton, cholesky_solver, is_small, line_search, slopes
 from primaldual.methods.newton_cg import LOOSEST, NewtonCG, next_forcing
+from primaldual.methods.primal_cd import PrimalCD
 from primaldual.own_loss import as_loss
 from primaldual.sums import derivatives, sum_values
 
@@ -93,6 +94,21 @@ def test_visiting_neighbours_together_leads_to_the_same_model(text, monkeypatch,
     found = solve(problem, name, tol=1e-10, seed=0)
     assert found.converged
     assert np.allclose(found.w, expected.w, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_smaller_model_of_very_many_examples_costs_no_digits(monkeypatch, loss, fit_intercept):
+    X = datasets.random_matrix(20, 600, 0.3, seed=0)
+    y = datasets.labels(X, seed=1)
+    problem = Problem(X, y, loss=loss, lam=1e-4, fit_intercept=fit_intercept)
+    monkeypatch.setattr("primaldual.methods.primal_cd.SMALL", 0)
+    monkeypatch.setattr("primaldual.methods.primal_cd.MANY_EXAMPLES", 0)  # as if it were large
+    result = solve(problem, "primal_cd", tol=1e-12, seed=0)
+    assert result.converged
+    state = PrimalCD().start(problem)
+    model, gradient = primal_cd._model(problem, *slopes(problem, state.z))
+    assert model.dtype == np.float32 and gradient.any()
 
 
 def test_smooth_losses_let_nobody_rest(text):

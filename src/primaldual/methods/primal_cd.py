@@ -18,6 +18,7 @@ from ..rows import (
     CACHED,
     CACHED_VECTOR,
     FAR,
+    MUCH_SHORTER,
     fetch_targets,
     model_add,
     model_slope,
@@ -37,6 +38,8 @@ INNER_EPOCHS, EXACT_EPOCHS = 2, 8
 SMALL = 500_000
 AT_ONCE = 400_000
 FEW_ROUNDS, LATER_PART = 2, 4
+# The model of more examples than this is in no cache unless it is made smaller.
+MANY_EXAMPLES = 500_000
 
 
 @dataclass
@@ -131,14 +134,14 @@ class PrimalCD:
             state.rounds += rounds
             return float(epochs + rounds) * p.matrix.nnz
         first, second = slopes(p, state.z)
-        model = np.stack([first, second], axis=1)  # side by side: one look-up finds both
+        model, gradient = _model(p, first, second)
         delta, delta_b, squares, epochs = np.zeros(p.d), np.zeros(1), 0.0, 0
         while epochs < inner and (epochs == 0 or squares > enough):
             before, squares = squares, 0.0
             for part in np.array_split(_order(p, state.rng), p.matrix.nnz // CHUNK + 1):
-                squares += _epoch(part, p.features.rows, model, lam_n, state.w, delta)
+                squares += _epoch(part, p.features.rows, model, gradient, lam_n, state.w, delta)
             if p.fit_intercept:
-                _intercept_step(model, delta_b)
+                _intercept_step(model, gradient[-1], delta_b)
             epochs += 1
         before = before if quadratic and epochs > 1 else state.seen * unit
         state.gap, state.seen = _expected(squares, before) / unit, squares / unit
@@ -152,7 +155,8 @@ class PrimalCD:
         state.w = state.w + s * delta
         state.intercept += s * delta_b[0]
         state.z = state.z + s * change
-        return (epochs + 1.0) * p.matrix.nnz
+        products = 2 if gradient.any() else 1
+        return float(epochs + products) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
         """The gap along the last epoch, less what a round takes off it."""
@@ -166,6 +170,24 @@ class PrimalCD:
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """K and W of importance sampling, as a guide."""
         return importance_complexity(problem.features)
+
+
+def _model(
+    problem: Problem, first: FloatArray, second: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(r_j, h_j) side by side, so that one look-up finds both, and what to add to Σ_j r_j X_ij.
+
+    The last number of the latter is for the intercept. Of very many examples only the change of r
+    is there, in half the memory: its digits are enough, since the slopes that it begins with are
+    added exactly. They take one more product, which costs little where the features are much fewer.
+    """
+    gradient = np.zeros(problem.d + 1)
+    if problem.n <= MANY_EXAMPLES or problem.n < MUCH_SHORTER * problem.d:
+        return np.stack([first, second], axis=1), gradient
+    model = np.zeros((problem.n, 2), dtype=np.float32)
+    model[:, 1] = second
+    gradient[:-1], gradient[-1] = problem.matrix.transposed_times(first), first.sum()
+    return model, gradient
 
 
 def _order(problem: Problem, rng: Generator) -> IntArray:
@@ -196,7 +218,7 @@ def _rounds(  # type: ignore[no-untyped-def]
     """
     n, d = z.size, w.size
     model, first, second = np.empty((n, 2)), np.empty(n), np.empty(n)
-    delta, delta_b, change = np.empty(d), np.empty(1), np.empty(n)
+    delta, delta_b, change, nothing = np.empty(d), np.empty(1), np.empty(n), np.zeros(d)
     expected, epochs = np.inf, 0
     for k in range(gaps.size):
         for j in range(n):
@@ -207,9 +229,9 @@ def _rounds(  # type: ignore[no-untyped-def]
         for epoch in range(inner):
             before = squares if quadratic and epoch > 0 else seen
             seed = shuffle(seed, order)
-            squares = _epoch(order, features, model, lam_n, w, delta)
+            squares = _epoch(order, features, model, nothing, lam_n, w, delta)
             if fit_intercept:
-                _intercept_step(model, delta_b)
+                _intercept_step(model, 0.0, delta_b)
             epochs += 1
             if squares <= enough:
                 break
@@ -236,7 +258,8 @@ def _rounds(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _epoch(order, features, model, lam_n, w, delta):  # type: ignore[no-untyped-def]
+def _epoch(order, features, model, gradient, lam_n, w, delta):  # type: ignore[no-untyped-def]
+    """A step along every feature in ``order``; Σ (n ∂P)² as seen before the steps."""
     squares = 0.0
     # The order is random: without a hint every row would be waited for.
     last = order.size - 2 * AHEAD if features.values.size > CACHED else 0
@@ -253,7 +276,7 @@ def _epoch(order, features, model, lam_n, w, delta):  # type: ignore[no-untyped-
             prefetch(delta, later)
         i = order[k]
         slope, curvature = model_slope(features, i, model)
-        slope += lam_n * (w[i] + delta[i])
+        slope += gradient[i] + lam_n * (w[i] + delta[i])
         squares += slope * slope
         step = -slope / (curvature + lam_n)
         if step != 0.0:
@@ -263,8 +286,8 @@ def _epoch(order, features, model, lam_n, w, delta):  # type: ignore[no-untyped-
 
 
 @kernel
-def _intercept_step(model, delta_b):  # type: ignore[no-untyped-def]
-    slope, curvature = 0.0, 0.0
+def _intercept_step(model, slope, delta_b):  # type: ignore[no-untyped-def]
+    curvature = 0.0
     for j in range(model.shape[0]):
         slope += model[j, 0]
         curvature += model[j, 1]
