@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -172,9 +172,7 @@ class PrimalCD:
         return importance_complexity(problem.features)
 
 
-def _model(
-    problem: Problem, first: FloatArray, second: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _model(problem: Problem, first: FloatArray, second: FloatArray) -> tuple[Any, FloatArray]:
     """(r_j, h_j) side by side, so that one look-up finds both, and what to add to Σ_j r_j X_ij.
 
     The last number of the latter is for the intercept. Of very many examples only the change of r
