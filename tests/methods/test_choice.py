@@ -249,8 +249,13 @@ def test_a_slow_dual_may_try_the_primal_and_go_back():
         auto = Auto(1e-6)
         state = auto.start(Problem(X, y, loss=loss, lam=1e-3), rng=np.random.default_rng(0))
         assert state.name == "dual_cd"
+        state.gaps.append(1e-2)
         auto._price_other_side(state)
         assert ("primal_cd" in state.prices) == tries
+        if tries:  # more rounds for more digits
+            price = state.prices["primal_cd"]
+            Auto(1e-12)._price_other_side(state)
+            assert state.prices["primal_cd"] > price
     state.name, state.left_behind, state.prices = "primal_cd", {"dual_cd": 7.0}, {}
     auto._price_other_side(state)
     assert state.prices == {"dual_cd": 7.0}

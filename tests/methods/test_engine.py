@@ -118,6 +118,24 @@ def test_smooth_losses_let_nobody_rest(text):
     assert work == {float(problem.matrix.nnz)}
 
 
+def test_the_root_of_a_diagonal_preconditions_unless_it_spans_too_much():
+    diagonal = np.array([4.0, 9.0, 1.0])
+    newton_cg.temper(diagonal)
+    assert diagonal.tolist() == [2.0, 3.0, 1.0]
+    units = np.array([1e-7, 1.0, 1e7])
+    newton_cg.temper(units)
+    assert units.tolist() == [1e-7, 1.0, 1e7]
+
+
+def test_rare_features_take_few_products():
+    """514 passes; with all of the diagonal 798."""
+    X = datasets.zipf_text(4000, 1000, 60, seed=0)
+    X.data = np.random.default_rng(0).geometric(0.4, X.nnz) * 1.0  # counts
+    problem = Problem(X, datasets.labels(X, seed=1), loss="squared", lam=1e-3)
+    result = solve(problem, "newton_cg", tol=1e-9, seed=0)
+    assert result.converged and result.passes < 650
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
 def test_conjugate_residuals_on_the_examples_reach_the_optimum(loss, fit_intercept):

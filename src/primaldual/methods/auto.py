@@ -64,15 +64,16 @@ MOST_RESCUE = 30e9
 LOOK_PRICE = 1e6
 # A prediction from the observed contraction is often this many times too long.
 TRUST = 2.0
-# Rounds to be assumed for the primal before it is taken instead of the dual, more with n < d.
-ASSUMED_ROUNDS, ROUNDS_IF_WIDE = 8, 25
+# Rounds to be assumed for the primal before it is taken instead of the dual; with n < d for every
+# digit of the gap that is to go.
+ASSUMED_ROUNDS, ROUNDS_PER_DIGIT = 8, 7
 # Truncated Newton is looked at after so many products, where it is the first choice.
 # On the squared loss, in its one long step, what is left then takes so many times longer than by
 # the fall seen so far.
 FIRST_PRODUCTS = 12
 SLOWS = 2.0
 # Conjugate gradients on the squared loss suit the features where so much of P(0) is left.
-MUCH_LEFT = 0.08
+MUCH_LEFT = 0.2
 # So many times the products that are priced are needed where many examples are on a flat side.
 CHANGES = 0.7
 # Rounds of descent whose estimate is at the target after which it is no longer believed, and the
@@ -333,8 +334,10 @@ class Auto:
             if p.n >= p.d:
                 state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
             elif bends(p):
-                rounds = ROUNDS_IF_WIDE * epoch_price(p, "primal_cd")
-                state.prices["primal_cd"] = transpose_price(p) + rounds
+                target = max(self.tol * p.primal_at_zero, TINIEST)
+                rounds = ROUNDS_PER_DIGIT * math.log10(max(state.gaps[-1] / target, 10.0))
+                price = transpose_price(p) + rounds * epoch_price(p, "primal_cd")
+                state.prices["primal_cd"] = price
         elif state.name == "primal_cd" and "dual_cd" in state.left_behind:
             state.prices["dual_cd"] = state.left_behind["dual_cd"]
         elif state.name == "primal_cd" and "dual_cd" not in state.tried:

@@ -16,7 +16,7 @@ from ..samplings import Draws, Sampling
 from .base import first_alpha
 from .gram_newton import FLAT, move, not_too_far
 from .newton import SHORT, slopes
-from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS, next_forcing
+from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS, next_forcing, temper
 
 Operator = Callable[[FloatArray], FloatArray]
 
@@ -45,13 +45,14 @@ class GramNewtonCG:
         repeat
             z = K a + b,   h_j = c_j φ''_j(z_j)
             γ ≈ (I + √h K √h)⁻¹ √h (z − c φ'/h − b⁺),   α = √h γ,   with b⁺ from Σ_j α_j = 0,
-                  by conjugate residuals preconditioned by Diag(1 + h_j K_jj), to residual η_k
+                  by conjugate residuals preconditioned by √Diag(1 + h_j K_jj), to residual η_k
             a += s (α − a),   s = 1 or from a line search on P
             η_{k+1} = min(η_k, max(η_k², fall of the gap))
 
     Half the squared residual of that system is n times the duality gap, up to the error of the
-    quadratic model: the inner iteration reduces the very thing that is to be certified, and its
-    preconditioner makes it indifferent to the length of the examples.
+    quadratic model: the inner iteration reduces the very thing that is to be certified. Its
+    preconditioner makes it less sensitive to the length of the examples: the root, since all of
+    the diagonal would give the shortest as much weight as the longest.
 
     Rate
     ----
@@ -152,6 +153,7 @@ def _newton_direction(
         return vector + root * p.matrix.times(p.primal_point(root * vector))
 
     diagonal = 1.0 + root**2 * p.examples.squared_norms / (p.lam * p.n)
+    temper(diagonal)
     inverse = 1.0 / diagonal
     if not p.fit_intercept:
         gamma, steps, _ = _conjugate_residuals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -34,6 +35,8 @@ MANY_STEPS, SLOW_STEP = 40, 0.02
 # What is known of them: the energy ⟨residual, M⁻¹ residual⟩ before the first and now, by how much
 # they lowered the model, and their number.
 BEFORE, NOW, FALLEN, STEPS = 0, 1, 2, 3
+# The widest range of a diagonal whose root preconditions.
+WIDEST = 1e12
 # Up to this size several Newton steps are made in one call, until they have visited so many
 # nonzeros; an example counts as that many more. The longest step then takes a quarter of a second.
 SMALL, AT_ONCE = 100_000, 400_000
@@ -47,7 +50,7 @@ class Vectors(NamedTuple):
 
     w: FloatArray  # primal iterate, without the intercept
     gradient: FloatArray  # n ∇P(w)
-    diagonal: FloatArray  # of the Hessian
+    diagonal: FloatArray  # of the Hessian, or its root: the preconditioner
     delta: FloatArray  # the step
     residual: FloatArray  # what it leaves of the linear system
     direction: FloatArray  # of conjugate gradients
@@ -113,14 +116,15 @@ class NewtonCG:
     ::
 
         repeat
-            H = XᵀDiag(c ∘ φ''(z))X + λn I,   M = Diag(H)
+            H = XᵀDiag(c ∘ φ''(z))X + λn I,   M = Diag(H), or its root with n < d
             δ ≈ −H⁻¹ n ∇P(w)      by conjugate gradients preconditioned by M, to residual η_k
             w += s δ,   s = 1 or from a line search on P(w + s δ)
             α_j = −c_j φ'_j(z_j) − h_j ⟨x_j, δ⟩     where the residual r is small enough
             η_{k+1} = min(η_k, max(η_k², fall of the gap)),   gap = ‖∇P(w)‖²/(2λ)
             or η_0 again, where the gap did not fall
 
-    The diagonal preconditioner makes it indifferent to the units of the features. A product reads
+    The diagonal preconditioner makes it indifferent to the units of the features, its root less
+    sensitive, which is better where most features are rare. A product reads
     every example once, and leaves out those on which the loss is flat. After a full step
     w(α) = w + δ + r/(λn): the gap is that of the quadratic model and ‖r‖²/(2λn²), which is smaller
     than ‖∇P‖²/(2λ), and costs no gradient.
@@ -281,7 +285,24 @@ def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def
             curvature += v.second[j]
     v.gradient[d] = slope if fit_intercept else 0.0
     v.diagonal[d] = curvature if fit_intercept and curvature > 0.0 else 1.0
+    if v.z.size < d:
+        temper(v.diagonal)
     return _square(v.gradient[:d])
+
+
+@kernel
+def temper(diagonal):  # type: ignore[no-untyped-def]
+    """Replace a diagonal by its root, which preconditions better where rows are short and many.
+
+    With all of it, rare features weigh as much as frequent ones: on word counts that takes two to
+    four times as many products. Where units differ too much, all of it is needed.
+    """
+    low, high = np.inf, 0.0
+    for i in range(diagonal.size):
+        low, high = min(low, diagonal[i]), max(high, diagonal[i])
+    if high <= WIDEST * low:
+        for i in range(diagonal.size):
+            diagonal[i] = math.sqrt(diagonal[i])
 
 
 @reordered_kernel

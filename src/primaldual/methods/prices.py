@@ -20,7 +20,7 @@ from .newton_cg import makes_all_steps
 VISIT_SPARSE, VISIT_SPARSE_FAR = 1.6, 2.6
 VECTOR_FAR = 30_000
 VISIT_DENSE, VISIT_DENSE_FAR = 0.45, 0.8  # an entry of dense rows, from a cache or from memory
-PRODUCT_SPARSE, PRODUCT_SPARSE_FAR = 1.2, 2.2  # a nonzero in a product with X and its transpose
+PRODUCT_SPARSE, PRODUCT_SPARSE_FAR = 1.0, 1.8  # a nonzero in a product with X and its transpose
 PRODUCT_DENSE, PRODUCT_DENSE_FAR = 0.22, 0.42  # an entry in one, from a cache or from memory
 FAR = 2_000_000  # more entries than this are not in a near cache
 PRODUCT_EXAMPLE, PRODUCT_EXAMPLE_SPARSE = 3.0, 6.0  # an example in one, by storage
@@ -67,11 +67,12 @@ ORTHOGONAL = 0.3
 FEW_PRODUCTS, FEWEST_PRODUCTS = (10, 24), (5, 14)
 
 # Conjugate gradients need about this times √(h ‖X‖_F²/(λn)) products with the data, h being the
-# mean curvature of the loss; measured on text, where it held within a factor 2 over λ.
-PRODUCTS = 1.6
+# mean curvature of the loss; measured on text, where it held within a factor 2 over λ. Fewer with
+# n < d where the loss bends all the way.
+PRODUCTS, PRODUCTS_IF_BENT = 1.6, 1.0
 # They need about this times √epochs products where coordinate descent on the same side needs that
 # many epochs; so many times more if the loss is not quadratic. Measured on text, for the dual.
-PRODUCTS_PER_ROOT = 10.0
+PRODUCTS_PER_ROOT = 8.0
 NOT_QUADRATIC = 5.0
 
 # The steps that ``ssnal`` takes about on a smooth loss with flat sides, once coordinate descent has
@@ -191,7 +192,8 @@ def rescue_prices(problem: Problem, curvature: float, most: float = math.inf) ->
 def truncated_price(problem: Problem, curvature: float) -> float:
     """Truncated Newton, where φ'' is ``curvature`` on average."""
     squares = float(problem.examples.squared_norms.sum())
-    products = PRODUCTS * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
+    factor = PRODUCTS_IF_BENT if problem.n < problem.d and bends(problem) else PRODUCTS
+    products = factor * math.sqrt(curvature * squares / (problem.lam * problem.n)) + 20
     return products * product_price(problem) + cg_steps_price(problem)
 
 
