@@ -49,8 +49,9 @@ SAMPLE_FEATURES = 16
 # of more than FAR in none.
 AHEAD = 4
 CACHED, FAR = 100_000, 2_500_000
-# So many entries of a row are asked for; the processor sees the rest coming by itself.
-FETCHED = 128
+# So many entries of a row are asked for; the processor sees the rest coming by itself. It does not
+# see what they look up: of that, so many.
+FETCHED, TARGETS = 128, 2048
 # A core's own cache holds a vector of so many entries: what a row looks up in a larger one is asked
 # for, one visit before.
 CACHED_VECTOR = 130_000
@@ -80,6 +81,32 @@ def _span(indptr: IntArray, i: int) -> tuple[Any, Any]:
     """Where row_i begins and ends."""
     row = np.uint64(i)
     return np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+
+
+@inlined_in_loops
+def _dot_and_add(
+    rows: SparseRows, i: Any, vector: FloatArray, scale: float, out: FloatArray
+) -> float:
+    """⟨row_i, vector⟩ and out += scale · row_i, from one reading of the row.
+
+    No branches: with one, Numba counts references to all arrays in every call.
+    """
+    k, last = _span(rows.indptr, i)
+    one, two = 0.0, 0.0
+    while k + np.uint64(2) <= last:
+        j, m = np.uint64(rows.indices[k]), np.uint64(rows.indices[k + np.uint64(1)])
+        x, y = np.float64(rows.values[k]), np.float64(rows.values[k + np.uint64(1)])
+        one += x * vector[j]
+        two += y * vector[m]
+        out[j] += scale * x
+        out[m] += scale * y
+        k += np.uint64(2)
+    while k < last:
+        j, x = np.uint64(rows.indices[k]), np.float64(rows.values[k])
+        one += x * vector[j]
+        out[j] += scale * x
+        k += np.uint64(1)
+    return one + two
 
 
 class SparseRows(NamedTuple):
@@ -127,16 +154,22 @@ class SparseRows(NamedTuple):
         dots: FloatArray, out: FloatArray
     ) -> None:  # fmt: skip
         """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i, one row after the other."""
-        large = vector.size > FAR_VECTOR
+        if vector.size <= FAR_VECTOR:
+            for i in range(np.uint64(first), np.uint64(last)):
+                if scales[i] != 0.0:
+                    dots[i] = _dot_and_add(self, i, vector, scales[i], out)
+                else:
+                    dots[i] = row_dot(self, i, vector)
+            return
+        # What a row looks up in both lies side by side, and is asked for one row before.
+        pairs = np.empty((vector.size, 2))
+        pairs[:, 0], pairs[:, 1] = vector, 0.0
         for i in range(np.uint64(first), np.uint64(last)):
             following: Any = i + np.uint64(1)
-            if large and following < np.uint64(last):
-                fetch_targets(self, following, vector)
-                fetch_targets(self, following, out)
-            dot = row_dot(self, i, vector)
-            if scales[i] != 0.0:
-                row_add(self, i, scales[i], out)
-            dots[i] = dot  # at last: where the row is would be looked up again behind it
+            if following < np.uint64(last):
+                fetch_targets(self, following, pairs)
+            dots[i] = _dot_and_add(self, i, pairs[:, 0], scales[i], pairs[:, 1])
+        out += pairs[:, 1]
 
     def bend(
         self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
@@ -181,7 +214,7 @@ class SparseRows(NamedTuple):
     def fetch_targets(self, i: int, vector: FloatArray) -> None:
         """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
         first = np.uint64(self.indptr[i])
-        last = min(np.uint64(self.indptr[i + 1]), first + np.uint64(FETCHED))
+        last = min(np.uint64(self.indptr[i + 1]), first + np.uint64(TARGETS))
         _ask_for(self, first, last, vector)
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
