@@ -25,7 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from primaldual import METHODS, Problem
-from primaldual.rows import Matrix
+from primaldual.matrix import Matrix
 
 ROW = 50  # nonzeros of an example
 ROUNDS = 5  # of each measurement, at least; the first may compile

@@ -28,6 +28,8 @@ LAYERS = [
     "own_loss",
     "sums",
     "rows",
+    "gram",
+    "matrix",
     "problem",
     "samplings",
     "complexity",

@@ -11,25 +11,27 @@ from scipy import sparse
 from oracles import random_matrix
 from primaldual import Problem, advise, solve
 from primaldual._compile import kernel
+from primaldual.gram import ALONG, FEW_ROWS
 from primaldual.losses import Logistic
-from primaldual.rows import (
+from primaldual.matrix import (
     _BROKEN,
     _CANONICAL,
     _NOT_CANONICAL,
-    ALONG,
+    Matrix,
+    _inspect,
+    finite_nonzeros,
+)
+from primaldual.rows import (
     FAR,
     FAR_MODEL,
     FAR_VECTOR,
-    FEW_ROWS,
     DenseRows,
-    Matrix,
     SparseRows,
-    _inspect,
-    finite_nonzeros,
     model_slope,
     row_add,
     row_add_model,
     row_dot,
+    row_ranges,
     row_slope,
     rows_bend,
 )
@@ -152,7 +154,7 @@ def test_float32_data_is_kept_and_multiplied_in_float64(layout):
 
 def test_products_of_tall_data_are_the_same_block_by_block(monkeypatch):
     X = random_matrix(6, 50, 3).astype(np.float32)
-    monkeypatch.setattr("primaldual.rows._blocks.__defaults__", (12,))
+    monkeypatch.setattr("primaldual.rows.blocks.__defaults__", (12,))
     matrix = Matrix(X)
     np.testing.assert_allclose(matrix.times(np.ones(3)), X.astype(float).sum(axis=1), rtol=1e-14)
     np.testing.assert_allclose(
@@ -163,8 +165,8 @@ def test_products_of_tall_data_are_the_same_block_by_block(monkeypatch):
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, sparse.csr_array])
 def test_gram_matrices_are_the_same_in_tiles(monkeypatch, layout):
-    monkeypatch.setattr("primaldual.rows.GRAM_DEPTH", 3)
-    monkeypatch.setattr("primaldual.rows.GRAM_TILE", 5)
+    monkeypatch.setattr("primaldual.gram.GRAM_DEPTH", 3)
+    monkeypatch.setattr("primaldual.gram.GRAM_TILE", 5)
     rng = np.random.default_rng(0)
     X, h = rng.standard_normal((40, 17)), rng.random(40) * (rng.random(40) < 0.8)
     matrix = Matrix(layout(X))
@@ -193,11 +195,9 @@ def test_gram_matrices_of_few_and_of_many_dense_examples_are_right(n, dtype):
 
 
 def test_rows_are_split_by_the_work_they_are():
-    from primaldual.rows import _row_ranges
-
     before = np.array([0, 4, 5, 5, 30, 31, 32])
-    assert list(_row_ranges(before, 6)) == [(0, 3), (3, 4), (4, 6)]
-    assert list(_row_ranges(before, 100)) == [(0, 6)]
+    assert list(row_ranges(before, 6)) == [(0, 3), (3, 4), (4, 6)]
+    assert list(row_ranges(before, 100)) == [(0, 6)]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, bool, np.float16, np.longdouble])

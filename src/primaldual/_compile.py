@@ -27,6 +27,7 @@ _SHARED = (
     "losses.py",
     "sums.py",
     "own_loss.py",
+    "gram.py",
     "rows.py",
     "methods/_lazy.py",
     "methods/approx.py",

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 
 from ._types import FloatArray
+from .matrix import Matrix
 from .problem import Problem
-from .rows import Matrix
 
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _LAYOUTS = ("by_example", "by_feature")

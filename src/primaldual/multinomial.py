@@ -27,8 +27,9 @@ from scipy.special import kl_div, logsumexp
 from ._compile import kernel
 from ._types import FloatArray, Side
 from .complexity import Complexity, importance_complexity
+from .matrix import Matrix
 from .problem import BALANCE_TOLERANCE, Certificate, Coordinates
-from .rows import DenseRows, Matrix
+from .rows import DenseRows
 
 # ∇² of the softmax loss is at most I/2.
 SMOOTHNESS = 0.5

@@ -20,8 +20,9 @@ from ._cached import cached_property
 from ._compile import kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_slopes
+from .matrix import Matrix, finite_nonzeros
 from .own_loss import as_loss, loss_name
-from .rows import Matrix, Rows, finite_nonzeros, rows_both
+from .rows import Rows, rows_both
 from .sums import derivatives, sum_conjugates, sum_values, sum_values_and_gaps
 
 # With a free intercept α is feasible only up to rounding: |Σ α_j| may be this part of Σ |α_j|.

@@ -14,8 +14,8 @@ from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
 from ..losses import loss_derivative
+from ..matrix import Matrix
 from ..problem import Problem
-from ..rows import Matrix
 from ..samplings import Draws, Sampling
 from ..sums import derivatives
 from ._lazy import (

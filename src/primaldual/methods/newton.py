@@ -15,20 +15,14 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from .._compile import kernel, reordered_kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity
+from ..gram import HESSIAN_BLOCK, add_to_hessian, dense_hessian, put_by_feature
 from ..losses import (
     loss_loop_slopes,
     loss_nearest_dual,
     loss_quick_gap,
 )
 from ..problem import Problem
-from ..rows import (
-    HESSIAN_BLOCK,
-    add_to_hessian,
-    dense_hessian,
-    put_by_feature,
-    row_add,
-    row_dot,
-)
+from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
 
 # A first solve on a random sample of the examples costs little and lands near the optimum:

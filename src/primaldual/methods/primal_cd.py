@@ -12,13 +12,13 @@ from .._compile import kernel
 from .._types import FloatArray, IntArray, Side
 from ..complexity import Complexity, importance_complexity
 from ..losses import loss_loop_slopes
+from ..matrix import MUCH_SHORTER
 from ..problem import Problem
 from ..rows import (
     AHEAD,
     CACHED,
     CACHED_VECTOR,
     FAR,
-    MUCH_SHORTER,
     fetch_targets,
     model_add,
     model_slope,
