@@ -20,7 +20,7 @@ from ._cached import cached_property
 from ._compile import kernel, reordered_kernel
 from ._types import FloatArray, IntArray
 from .losses import loss_slopes
-from .matrix import Matrix, finite_nonzeros
+from .matrix import Matrix, finite_nonzeros, is_plain
 from .own_loss import as_loss, loss_name
 from .rows import Rows, rows_both
 from .sums import derivatives, sum_conjugates, sum_values, sum_values_and_gaps
@@ -163,7 +163,7 @@ class Problem:
         self.fit_intercept = bool(fit_intercept)
         weights = _weights(sample_weight, self.n)
         self.is_weighted = weights is not None
-        self.sample_weight: FloatArray = _frozen(_ones(self.n) if weights is None else weights)
+        self.sample_weight: FloatArray = _ones(self.n) if weights is None else _frozen(weights)
         self.classes, targets = _targets(y, self.n, self.loss, weights)
         self.y: FloatArray = _frozen(targets)
 
@@ -484,19 +484,19 @@ def _frozen(array: Any) -> FloatArray:
 
 
 def _ones(n: int) -> FloatArray:
-    """``np.ones`` without its detour."""
-    ones = np.empty(n)
-    ones.fill(1.0)
-    return ones
+    """The weights of examples that have none, read-only; small problems share them."""
+    return _SOME_ONES[:n] if n <= len(_SOME_ONES) else _frozen(np.ones(n))
 
 
 def _plain(values: Any) -> FloatArray:
     """The values as a contiguous, aligned float64 array, copied only if they are not."""
-    if type(values) is np.ndarray and values.dtype.char == "d" and values.dtype.isnative:
-        flags = values.flags
-        if flags.c_contiguous and flags.aligned:
-            return values
+    if type(values) is np.ndarray and values.dtype is _FLOAT and is_plain(values):
+        return values
     return np.require(values, dtype=np.float64, requirements=["C", "A"])
+
+
+_FLOAT = np.dtype(np.float64)
+_SOME_ONES = _frozen(np.ones(4096))
 
 
 def _positive(lam: Any) -> float:

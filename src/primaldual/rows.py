@@ -115,9 +115,10 @@ class SparseRows(NamedTuple):
         return (one + two) + (three + four)
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
-        """Out += scale · row_i."""
-        first, last = _span(self.indptr, i)
-        for k in range(first, last):
+        """Out += scale · row_i, from its end: of a long row, that was read last."""
+        first, k = _span(self.indptr, i)
+        while k > first:
+            k -= np.uint64(1)
             out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
 
     def add_model(
@@ -224,9 +225,10 @@ class SparseRows(NamedTuple):
         return slope, curvature
 
     def model_add(self, i: int, scale: float, model: FloatArray) -> None:
-        """model[j, 0] += scale · model[j, 1] · row_i[j]."""
-        first, last = _span(self.indptr, i)
-        for k in range(first, last):
+        """model[j, 0] += scale · model[j, 1] · row_i[j], from the row's end, as in ``add``."""
+        first, k = _span(self.indptr, i)
+        while k > first:
+            k -= np.uint64(1)
             j = np.uint64(self.indices[k])
             model[j, 0] += scale * model[j, 1] * np.float64(self.values[k])
 
