@@ -136,22 +136,16 @@ class SparseRows(NamedTuple):
         dots: FloatArray, out: FloatArray
     ) -> None:  # fmt: skip
         """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i, one row after the other."""
-        if vector.size <= FAR_VECTOR:
-            for i in range(np.uint64(first), np.uint64(last)):
-                if scales[i] != 0.0:
-                    dots[i] = _dot_and_add(self, i, vector, scales[i], out)
-                else:
-                    dots[i] = row_dot(self, i, vector)
-            return
-        # What a row looks up in both lies side by side, and is asked for one row before.
-        pairs = np.empty((vector.size, 2))
-        pairs[:, 0], pairs[:, 1] = vector, 0.0
+        large = vector.size > FAR_VECTOR
         for i in range(np.uint64(first), np.uint64(last)):
             following: Any = i + np.uint64(1)
-            if following < np.uint64(last):
-                fetch_targets(self, following, pairs)
-            dots[i] = _dot_and_add(self, i, pairs[:, 0], scales[i], pairs[:, 1])
-        out += pairs[:, 1]
+            if large and following < np.uint64(last):
+                fetch_targets(self, following, vector)
+                fetch_targets(self, following, out)
+            if scales[i] != 0.0:
+                dots[i] = _dot_and_add(self, i, vector, scales[i], out)
+            else:
+                dots[i] = row_dot(self, i, vector)
 
     def bend(
         self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
