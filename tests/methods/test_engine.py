@@ -107,8 +107,11 @@ def test_a_smaller_model_of_very_many_examples_costs_no_digits(monkeypatch, loss
     result = solve(problem, "primal_cd", tol=1e-12, seed=0)
     assert result.converged
     state = PrimalCD().start(problem)
-    model, gradient = primal_cd._model(problem, *slopes(problem, state.z))
+    first, second = slopes(problem, state.z)
+    model, gradient = primal_cd._model(problem, first, second)
     assert model.dtype == np.float32 and gradient.any()
+    for unsafe in (1e20 * first, 1e-20 * first):
+        assert primal_cd._model(problem, unsafe, second)[0].dtype == np.float64
 
 
 def test_smooth_losses_let_nobody_rest(text):

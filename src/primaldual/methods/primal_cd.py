@@ -40,6 +40,8 @@ AT_ONCE = 400_000
 FEW_ROUNDS, LATER_PART = 2, 4
 # The model of more examples than this is in no cache unless it is made smaller.
 MANY_EXAMPLES = 500_000
+# The largest slopes that are safe in single precision, and one over the smallest.
+SINGLE = 1e12
 
 
 @dataclass
@@ -180,7 +182,8 @@ def _model(problem: Problem, first: FloatArray, second: FloatArray) -> tuple[Any
     added exactly. They take one more product, which costs little where the features are much fewer.
     """
     gradient = np.zeros(problem.d + 1)
-    if problem.n <= MANY_EXAMPLES or problem.n < MUCH_SHORTER * problem.d:
+    many = problem.n > MANY_EXAMPLES and problem.n >= MUCH_SHORTER * problem.d
+    if not (many and 1 / SINGLE < np.abs(first).max() < SINGLE):
         return np.stack([first, second], axis=1), gradient
     model = np.zeros((problem.n, 2), dtype=np.float32)
     model[:, 1] = second
