@@ -64,6 +64,8 @@ class Matrix:
     def _hold(self, rows: Rows, by: str, shape: tuple[int, int]) -> None:
         self._major, self._by, self.shape = rows, by, shape
         self.is_sparse = isinstance(rows, SparseRows)
+        if self.is_sparse:
+            self.nnz = len(rows.values)
 
     @property
     def stored(self) -> Rows:
@@ -93,8 +95,6 @@ class Matrix:
     @cached_property
     def nnz(self) -> int:
         """‖X‖₀, the number of entries different from zero."""
-        if isinstance(self._major, SparseRows):
-            return len(self._major.values)
         return finite_nonzeros(self._major.values)
 
     def counts(self, by: str) -> IntArray:
