@@ -5,6 +5,7 @@ Stopping, timing, tracing, seeding and the certificate live here and nowhere els
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -409,7 +410,7 @@ class _Run:
         )
         self.trace.entries.append(entry)
         stop = self.callback is not None and self.callback(entry) is True
-        if not np.isfinite(seen.primal):
+        if not math.isfinite(seen.primal):
             self.status = Status.NOT_FINITE
         elif self.best.proves(self.tol):
             self.status = Status.CONVERGED
