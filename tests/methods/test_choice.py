@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from primaldual import Problem, datasets, solve
-from primaldual.methods.auto import Auto, epochs_left
+from primaldual.methods.auto import LEAST_PART, Auto, epochs_left
 from primaldual.methods.choice import feature_overlap, first_choice
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.forecast import likely_side, smallest_eigenvalue
@@ -259,6 +259,18 @@ def test_a_slow_dual_may_try_the_primal_and_go_back():
     state.name, state.left_behind, state.prices = "primal_cd", {"dual_cd": 7.0}, {}
     auto._price_other_side(state)
     assert state.prices == {"dual_cd": 7.0}
+
+
+def test_truncated_newton_is_cheaper_where_part_of_the_way_is_made():
+    """Only where the loss bends all the way: else who is on a flat side may still change."""
+    X, y = tall(60, 400)
+    for loss, bent in (("logistic", True), ("squared_hinge", False)):
+        auto, problem = Auto(1e-8), Problem(X, y, loss=loss, lam=1e-3)
+        state, parts = auto.start(problem, rng=np.random.default_rng(0)), []
+        for gap in (1.0, 1e-4, 1e-7, 1e-9):
+            state.gaps = [gap * problem.primal_at_zero]
+            parts.append(auto._newton_part(state))
+        assert np.allclose(parts, [1.0, 0.5, LEAST_PART, LEAST_PART] if bent else 1.0)
 
 
 def counted(n, d, seed=0):

@@ -87,6 +87,8 @@ PATIENCE = 16
 UNKNOWN_ROUNDS = 1000
 # No gap is smaller, where its logarithm is taken.
 TINIEST = sys.float_info.min
+# Truncated Newton costs no less than this part of what it does from zero.
+LEAST_PART = 0.3
 # The part of the data that an epoch visits is averaged over about so many.
 SHARE_EPOCHS = 4
 # The mean curvature is hardly ever smaller than β times the square of this.
@@ -281,14 +283,15 @@ class Auto:
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
         self._price_other_side(state)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
-        rescue = _cheapest(state)
-        if ahead <= min(rescue[1], SMALLEST_SHARE * state.prices["newton_cg"]):
+        part = self._newton_part(state)
+        rescue = _cheapest(state, part)
+        if ahead <= min(rescue[1], SMALLEST_SHARE * part * state.prices["newton_cg"]):
             return None
         if len(state.gaps) >= state.next_look:
             state.next_look = 2 * len(state.gaps)
             z = p.matrix.times(state.method.iterate(state.inner)[0])
             state.prices.update(rescue_prices(p, float(slopes(p, z)[1].mean()), ahead))
-            rescue = _cheapest(state)
+            rescue = _cheapest(state, part)
         if ahead <= rescue[1]:
             return None
         state.left_behind[state.name] = ahead
@@ -296,6 +299,19 @@ class Auto:
         if name == "gram_newton_cg" and self._suits_features(state):
             name = "newton_cg"
         return name, f"{state.name} would need about {left:.0f} more rounds"
+
+    def _newton_part(self, state: State) -> float:
+        """What truncated Newton costs from here, as a part of what it would from zero.
+
+        Its steps are fewer where part of the way is made. Where the loss has flat sides, who is on
+        them may still change.
+        """
+        p = state.problem
+        if not bends(p):
+            return 1.0
+        target = max(self.tol * p.primal_at_zero, TINIEST)
+        way = math.log(max(p.primal_at_zero / target, 2.0))
+        return min(max(math.log(max(state.gaps[-1] / target, 1.0)) / way, LEAST_PART), 1.0)
 
     def _suits_features(self, state: State) -> bool:
         """Whether conjugate gradients should run on the features, not on the examples.
@@ -463,13 +479,14 @@ def _fall(gaps: list[float], first: int, wakes: Sequence[int]) -> float:
     return -moment / squares if squares else 0.0
 
 
-def _cheapest(state: State) -> tuple[str, float]:
-    """The rescue with the lowest price, and that.
+def _cheapest(state: State, part: float) -> tuple[str, float]:
+    """The rescue with the lowest price, and that, where this part of truncated Newton is to go.
 
     The products of ``newton_cg`` leave out examples on a flat side of the loss. Those that rest are
     there, and have no part in the curvature.
     """
     prices = dict(state.prices)
+    prices["newton_cg"] *= part
     if state.visited < 1.0:
         p = state.problem
         bent = truncated_price(p, state.visited * p.beta)
