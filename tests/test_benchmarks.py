@@ -38,6 +38,7 @@ def test_growth_measures_every_size_and_draws(tmp_path):
         [200, 600],
     ]
     assert printed.count("growth beyond the last cache") == len(found)
+    assert printed.count("growth beyond twice the last cache") == len(found)
     assert "round of primal_cd" in figure.read_text()
     # Kept numbers are shown again as they are.
     assert run("growth", *options) == printed
