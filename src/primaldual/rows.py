@@ -33,7 +33,7 @@ ONE_CALL = 1 << 26
 AHEAD = 4
 CACHED, FAR = 100_000, 2_500_000
 # So many entries of a row are asked for; the processor sees the rest coming by itself. It does not
-# see what they look up: of that, so many.
+# see what they look up: of a vector, so many; a model is asked for along the way.
 FETCHED, TARGETS = 128, 2048
 # A core's own cache holds a vector of so many entries: what a row looks up in a larger one is asked
 # for, one visit before.
@@ -115,7 +115,13 @@ class SparseRows(NamedTuple):
         return (one + two) + (three + four)
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
-        """Out += scale · row_i, from its end: of a long row, that was read last."""
+        """Out += scale · row_i."""
+        first, last = _span(self.indptr, i)
+        for k in range(first, last):
+            out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
+
+    def add_back(self, i: int, scale: float, out: FloatArray) -> None:
+        """Out += scale · row_i from its end, which is nearest where the row was just read."""
         first, k = _span(self.indptr, i)
         while k > first:
             k -= np.uint64(1)
@@ -161,7 +167,7 @@ class SparseRows(NamedTuple):
                 dot = row_dot(self, i, vector) + shift
                 scale = h[i] * dot
                 energy += scale * dot
-                row_add(self, i, scale, out)
+                row_add_back(self, i, scale, out)
                 dots[i] = dot  # at last: where the row is would be looked up again behind it
         return energy
 
@@ -189,8 +195,9 @@ class SparseRows(NamedTuple):
 
     def fetch_targets(self, i: int, vector: FloatArray) -> None:
         """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
+        most = np.uint64(TARGETS if vector.ndim == 1 else FETCHED)
         first = np.uint64(self.indptr[i])
-        last = min(np.uint64(self.indptr[i + 1]), first + np.uint64(TARGETS))
+        last = min(np.uint64(self.indptr[i + 1]), first + most)
         _ask_for(self, first, last, vector)
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
@@ -219,10 +226,9 @@ class SparseRows(NamedTuple):
         return slope, curvature
 
     def model_add(self, i: int, scale: float, model: FloatArray) -> None:
-        """model[j, 0] += scale · model[j, 1] · row_i[j], from the row's end, as in ``add``."""
-        first, k = _span(self.indptr, i)
-        while k > first:
-            k -= np.uint64(1)
+        """model[j, 0] += scale · model[j, 1] · row_i[j]."""
+        first, last = _span(self.indptr, i)
+        for k in range(first, last):
             j = np.uint64(self.indices[k])
             model[j, 0] += scale * model[j, 1] * np.float64(self.values[k])
 
@@ -241,6 +247,11 @@ class DenseRows(NamedTuple):
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i."""
+        for j in range(np.uint64(self.values.shape[1])):
+            out[j] += scale * np.float64(self.values[i, j])
+
+    def add_back(self, i: int, scale: float, out: FloatArray) -> None:
+        """The same: a dense row is read as fast from its beginning."""
         for j in range(np.uint64(self.values.shape[1])):
             out[j] += scale * np.float64(self.values[i, j])
 
@@ -350,6 +361,11 @@ def row_add(self: Rows, i: int, scale: float, out: FloatArray) -> None:
     self.add(i, scale, out)
 
 
+def row_add_back(self: Rows, i: int, scale: float, out: FloatArray) -> None:
+    """Out += scale · row_i, where row_i was just read."""
+    self.add_back(i, scale, out)
+
+
 def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
     """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
     return self.slope(i, loss, z, y, c)
@@ -452,6 +468,12 @@ def _model_add(self: Any, i: Any, scale: Any, model: Any) -> Any:
 def _row_add(self: Any, i: Any, scale: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
         return self.instance_class.add
+
+
+@for_rows(row_add_back)
+def _row_add_back(self: Any, i: Any, scale: Any, out: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.add_back
 
 
 @for_rows(row_add_model)

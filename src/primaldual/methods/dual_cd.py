@@ -20,7 +20,7 @@ from ..rows import (
     FAR,
     fetch_targets,
     prefetch,
-    row_add,
+    row_add_back,
     row_bring,
     row_dot,
     row_fetch,
@@ -409,7 +409,7 @@ def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # typ
             continue
         quiet[j] = 0
         if step != 0.0:
-            row_add(examples, j, step * (c * scale), w)
+            row_add_back(examples, j, step * (c * scale), w)
             numbers[j, 3] = alpha + c * step
             bias[1] += c * step
     return gap

@@ -39,7 +39,7 @@ SMALL = 500_000
 AT_ONCE = 400_000
 FEW_ROUNDS, LATER_PART = 2, 4
 # The model of more examples than this is in no cache unless it is made smaller.
-MANY_EXAMPLES = 500_000
+MANY_EXAMPLES = 1_000_000
 # The largest slopes that are safe in single precision, and one over the smallest.
 SINGLE = 1e12
 
@@ -157,7 +157,7 @@ class PrimalCD:
         state.w = state.w + s * delta
         state.intercept += s * delta_b[0]
         state.z = state.z + s * change
-        products = 2 if gradient.any() else 1
+        products = 2 if len(gradient) > 1 else 1
         return float(epochs + products) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
@@ -177,18 +177,17 @@ class PrimalCD:
 def _model(problem: Problem, first: FloatArray, second: FloatArray) -> tuple[Any, FloatArray]:
     """(r_j, h_j) side by side, so that one look-up finds both, and what to add to Σ_j r_j X_ij.
 
-    The last number of the latter is for the intercept. Of very many examples only the change of r
-    is there, in half the memory: its digits are enough, since the slopes that it begins with are
-    added exactly. They take one more product, which costs little where the features are much fewer.
+    The last number of the latter is for the intercept; it stands alone, a 0, if nothing is to be
+    added. Of very many examples only the change of r is there, in half the memory: its digits are
+    enough, since the slopes that it begins with are added exactly. They take one more product,
+    which costs little where the features are much fewer.
     """
-    gradient = np.zeros(problem.d + 1)
     many = problem.n > MANY_EXAMPLES and problem.n >= MUCH_SHORTER * problem.d
     if not (many and 1 / SINGLE < np.abs(first).max() < SINGLE):
-        return np.stack([first, second], axis=1), gradient
+        return np.stack([first, second], axis=1), np.zeros(1)
     model = np.zeros((problem.n, 2), dtype=np.float32)
     model[:, 1] = second
-    gradient[:-1], gradient[-1] = problem.matrix.transposed_times(first), first.sum()
-    return model, gradient
+    return model, np.append(problem.matrix.transposed_times(first), first.sum())
 
 
 def _order(problem: Problem, rng: Generator) -> IntArray:
@@ -219,7 +218,7 @@ def _rounds(  # type: ignore[no-untyped-def]
     """
     n, d = z.size, w.size
     model, first, second = np.empty((n, 2)), np.empty(n), np.empty(n)
-    delta, delta_b, change, nothing = np.empty(d), np.empty(1), np.empty(n), np.zeros(d)
+    delta, delta_b, change, nothing = np.empty(d), np.empty(1), np.empty(n), np.zeros(1)
     expected, epochs = np.inf, 0
     for k in range(gaps.size):
         for j in range(n):
@@ -265,6 +264,7 @@ def _epoch(order, features, model, gradient, lam_n, w, delta):  # type: ignore[n
     # The order is random: without a hint every row would be waited for.
     last = order.size - 2 * AHEAD if features.values.size > CACHED else 0
     asks, far = model.size > CACHED_VECTOR, features.values.size > FAR
+    adds = gradient.size > 1
     for k in range(order.size):
         if k < last:
             later = order[k + 2 * AHEAD]
@@ -275,9 +275,13 @@ def _epoch(order, features, model, gradient, lam_n, w, delta):  # type: ignore[n
                 row_bring(features, order[k + 1])
             prefetch(w, later)
             prefetch(delta, later)
+            if adds:
+                prefetch(gradient, later)
         i = order[k]
         slope, curvature = model_slope(features, i, model)
-        slope += gradient[i] + lam_n * (w[i] + delta[i])
+        if adds:
+            slope += gradient[i]
+        slope += lam_n * (w[i] + delta[i])
         squares += slope * slope
         step = -slope / (curvature + lam_n)
         if step != 0.0:
