@@ -29,6 +29,7 @@ from primaldual.rows import (
     SparseRows,
     model_slope,
     row_add,
+    row_add_back,
     row_add_model,
     row_dot,
     row_ranges,
@@ -173,6 +174,22 @@ def test_gram_matrices_are_the_same_in_tiles(monkeypatch, layout):
     of_features, of_examples = matrix.gram_of_features(h), matrix.gram_of_examples()
     np.testing.assert_allclose(np.tril(of_features), np.tril(X.T @ (h[:, None] * X)), atol=1e-12)
     np.testing.assert_allclose(np.tril(of_examples), np.tril(X @ X.T), atol=1e-12)
+
+
+@kernel
+def added_back(rows, scales, out):
+    for i in range(scales.size):
+        row_add_back(rows, i, scales[i], out)
+
+
+def test_a_row_that_is_added_from_its_end_is_added_whole(X):
+    scales, expected = np.arange(1.0, N + 1), np.arange(1.0, N + 1) @ X
+    for data in (X, sparse.csr_array(X)):
+        rows = Matrix(data).by_example
+        for add in (added_back, added_back.py_func):  # compiled, and as it reads
+            out = np.zeros(D)
+            add(rows, scales, out)
+            np.testing.assert_allclose(out, expected, atol=1e-12)
 
 
 def test_products_are_the_same_whichever_layouts_are_there():

@@ -62,6 +62,7 @@ class Matrix:
         self._hold(rows, by, (int(X.shape[0]), int(X.shape[1])))
 
     def _hold(self, rows: Rows, by: str, shape: tuple[int, int]) -> None:
+        """Take over rows that are known to be sound."""
         self._major, self._by, self.shape = rows, by, shape
         self.is_sparse = isinstance(rows, SparseRows)
         if self.is_sparse:

@@ -292,10 +292,10 @@ def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def
 
 @kernel
 def temper(diagonal):  # type: ignore[no-untyped-def]
-    """Replace a diagonal by its root, which preconditions better where rows are short and many.
+    """Replace a diagonal by its root, which preconditions better where most features are rare.
 
-    With all of it, rare features weigh as much as frequent ones: on word counts that takes two to
-    four times as many products. Where units differ too much, all of it is needed.
+    All of it gives them the weight of frequent ones: on word counts that takes two to four times as
+    many products. Where units differ too much, all of it is needed.
     """
     low, high = np.inf, 0.0
     for i in range(diagonal.size):
