@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from numpy.random import Generator
@@ -98,13 +99,14 @@ def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:
         return {"method": name, "passes": float(newton_steps(problem)), "seconds": seconds}
     if not problem.is_smooth:
         return {"method": name, "passes": float("inf"), "seconds": float("inf")}
-    passes = METHODS[name]().complexity(problem, None).passes(min(max(tol, 1e-15), 0.5))
+    least = min(max(tol, 1e-15), 0.5)
+    passes = METHODS[name]().complexity(problem, None).passes(least)
     if name == "dual_cd" and problem.n >= problem.d:
         passes = min(passes, expected_epochs(problem, tol))
     seconds = passes * epoch_price(problem, name) * 1e-9
     # Descent that is slower than this side's second-order methods would be left for one of them.
     others = rescue_prices(problem, problem.beta)
-    others["gram_newton_cg"] = cg_price(problem, passes)
+    others["gram_newton_cg"] = cg_price(problem, passes, math.log(1.0 / least))
     most = min(price for other, price in others.items() if _is_on(other, side, problem)) * 1e-9
     part = min(most / seconds, 1.0) if seconds > 0 else 1.0
     return {"method": name, "passes": part * passes, "seconds": part * seconds}

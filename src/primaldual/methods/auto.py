@@ -276,10 +276,10 @@ class Auto:
         if state.name == "dual_cd":
             # A gap that does not fall says nothing of conjugate gradients.
             rounds = left if left < math.inf else UNKNOWN_ROUNDS
-            state.prices["gram_newton_cg"] = cg_price(p, rounds / trust)
+            state.prices["gram_newton_cg"] = cg_price(p, rounds / trust, self._fall(state))
             state.prices["ssnal"] = active_price(p, state.active, ahead)
         else:
-            observed = cg_price(p, INNER_EPOCHS * left / trust)
+            observed = cg_price(p, INNER_EPOCHS * left / trust, self._fall(state))
             state.prices["newton_cg"] = min(state.prices["newton_cg"], observed)
         self._price_other_side(state)
         # A look at the curvature costs a pass: only where it could decide, and not too often.
@@ -300,6 +300,14 @@ class Auto:
             name = "newton_cg"
         return name, f"{state.name} would need about {left:.0f} more rounds"
 
+    def _target(self, p: Problem) -> float:
+        """The gap to be reached, or the smallest one that has a logarithm."""
+        return max(self.tol * p.primal_at_zero, TINIEST)
+
+    def _fall(self, state: State) -> float:
+        """The logarithm of the factor by which the gap has to fall."""
+        return math.log(max(state.gaps[-1] / self._target(state.problem), 1.0))
+
     def _newton_part(self, state: State) -> float:
         """What truncated Newton costs from here, as a part of what it would from zero.
 
@@ -309,9 +317,8 @@ class Auto:
         p = state.problem
         if not bends(p):
             return 1.0
-        target = max(self.tol * p.primal_at_zero, TINIEST)
-        way = math.log(max(p.primal_at_zero / target, 2.0))
-        return min(max(math.log(max(state.gaps[-1] / target, 1.0)) / way, LEAST_PART), 1.0)
+        way = math.log(max(p.primal_at_zero / self._target(p), 2.0))
+        return min(max(self._fall(state) / way, LEAST_PART), 1.0)
 
     def _suits_features(self, state: State) -> bool:
         """Whether conjugate gradients should run on the features, not on the examples.
@@ -350,8 +357,7 @@ class Auto:
             if p.n >= p.d:
                 state.prices["primal_cd"] = ASSUMED_ROUNDS * epoch_price(p, "primal_cd")
             elif bends(p):
-                target = max(self.tol * p.primal_at_zero, TINIEST)
-                rounds = ROUNDS_PER_DIGIT * math.log10(max(state.gaps[-1] / target, 10.0))
+                rounds = ROUNDS_PER_DIGIT * max(self._fall(state) / math.log(10.0), 1.0)
                 price = transpose_price(p) + rounds * epoch_price(p, "primal_cd")
                 state.prices["primal_cd"] = price
         elif state.name == "primal_cd" and "dual_cd" in state.left_behind:
@@ -362,7 +368,7 @@ class Auto:
     def _instead_of_cg(self, state: State) -> tuple[str, str] | None:
         """What is cheaper than to go on with truncated Newton, if that was the first choice."""
         p, (before, now) = state.problem, state.gaps[-2:]
-        target = max(self.tol * p.primal_at_zero, TINIEST)
+        target = self._target(p)
         if now <= target:
             return None
         fall = math.log(before / now) if now < before < np.inf else 0.0

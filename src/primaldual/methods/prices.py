@@ -70,9 +70,11 @@ FEW_PRODUCTS, FEWEST_PRODUCTS = (10, 24), (5, 14)
 # mean curvature of the loss; measured on text, where it held within a factor 2 over λ. Fewer with
 # n < d where the loss bends all the way.
 PRODUCTS, PRODUCTS_IF_BENT = 1.6, 1.0
-# They need about this times √epochs products where coordinate descent on the same side needs that
-# many epochs; so many times more if the loss is not quadratic. Measured on text, for the dual.
-PRODUCTS_PER_ROOT = 8.0
+# They need about this times √(epochs · fall) products where coordinate descent on the same side
+# needs so many epochs to bring the gap down by a factor e^fall: the one is κ · fall, the other
+# √κ · fall. They do not need fewer for a fall of less than this, and so many times more if the
+# loss is not quadratic. Measured on text, for the dual.
+PRODUCTS_PER_ROOT, SHORTEST_FALL = 2.7, 8.0
 NOT_QUADRATIC = 5.0
 
 # The steps that ``ssnal`` takes about on a smooth loss with flat sides, once coordinate descent has
@@ -202,10 +204,11 @@ def few_products_price(problem: Problem, products: tuple[int, int] = FEW_PRODUCT
     return products[newton_steps(problem) > 1] * product_price(problem) + cg_steps_price(problem)
 
 
-def cg_price(problem: Problem, epochs: float) -> float:
-    """Truncated Newton, where descent on its side needs so many epochs."""
+def cg_price(problem: Problem, epochs: float, fall: float) -> float:
+    """Truncated Newton, where descent on its side needs so many epochs for a factor e^fall."""
     steps = newton_steps(problem)
-    products = PRODUCTS_PER_ROOT * math.sqrt(epochs) * (NOT_QUADRATIC if steps > 1 else 1.0)
+    products = PRODUCTS_PER_ROOT * math.sqrt(epochs * max(fall, SHORTEST_FALL))
+    products *= NOT_QUADRATIC if steps > 1 else 1.0
     return products * product_price(problem) + cg_steps_price(problem)
 
 
