@@ -26,7 +26,10 @@ from primaldual.rows import (
     FAR_MODEL,
     FAR_VECTOR,
     DenseRows,
+    EvenRows,
     SparseRows,
+    UnitRows,
+    model_add,
     model_slope,
     row_add,
     row_add_back,
@@ -112,6 +115,112 @@ def test_plain_primitives_accumulate_float32_data_in_float64(X, layout):
     assert row_dot(rows, 0, vector) == pytest.approx(exact[0] @ vector, abs=1e-14)
     row_add(rows, 0, 1 / 3, out)
     np.testing.assert_allclose(out, exact[0] / 3, rtol=1e-14)
+
+
+# --- values that are alike ------------------------------------------------------------------------
+
+
+def unit(X):
+    """Ones where there is something."""
+    return np.where(X == 0, 0.0, 1.0)
+
+
+def even(X):
+    """The same, each row scaled to length 1."""
+    X = unit(X)
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
+
+
+ALIKE = {UnitRows: unit, EvenRows: even}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_that_are_alike_are_seen(X, kind, dtype):
+    A = ALIKE[kind](X).astype(dtype)
+    matrix = Matrix(sparse.csr_array(A))
+    assert type(matrix.stored) is type(matrix.take(np.array([4, 0, 2])).stored) is kind
+    across = UnitRows if kind is UnitRows else SparseRows  # a feature meets rows of other lengths
+    assert type(matrix.by_feature) is type(Matrix(sparse.csc_array(A)).stored) is across
+    assert type(matrix.sparse_rows("example")) is kind
+    # Values that are stored behind the last row are not looked at.
+    longer = sparse.csr_array(A)
+    longer.indices = np.append(longer.indices, longer.indices[:1])
+    longer.data = np.append(longer.data, dtype(7.0))
+    assert type(Matrix(longer).stored) is kind
+
+
+@pytest.mark.parametrize("place", [(0, 0), (3, 2), (6, 4)])
+def test_one_other_value_is_seen(place):
+    A = np.ones((N, D))
+    A[1, 0] = A[4, 1] = 0.0
+    A[place] = 2.0
+    assert type(Matrix(sparse.csr_array(A)).stored) is SparseRows
+    A[place[0]] = np.where(A[place[0]] != 0, 2.0, 0.0)
+    assert type(Matrix(sparse.csr_array(A)).stored) is EvenRows
+
+
+def test_duplicates_are_summed_before_values_are_compared():
+    rows, columns = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2])
+    halves = sparse.coo_array((np.array([0.5, 0.5, 1.0, 1.0]), (rows, columns)), shape=(2, 3))
+    assert type(Matrix(halves).stored) is UnitRows
+    ones = sparse.coo_array((np.ones(4), (rows, columns)), shape=(2, 3))
+    assert type(Matrix(ones).stored) is EvenRows
+    explicit = sparse.csr_array(
+        (np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]), np.array([0, 2, 3])), shape=(2, 3)
+    )
+    assert type(Matrix(explicit).stored) is UnitRows
+
+
+@kernel
+def compiled_steps(rows, model, scale, out):
+    for i in range(out.shape[0]):
+        out[i] = model_slope(rows, i, model)
+        model_add(rows, i, scale[i], model)
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_values_that_are_alike_are_multiplied_as_others(X, kind):
+    A, rng = ALIKE[kind](X), np.random.default_rng(1)
+    matrix = Matrix(sparse.csr_array(A))
+    rows, same = matrix.by_example, SparseRows(*matrix.by_example)
+    vector, c = rng.standard_normal(D), rng.random(D)
+    y, scale = np.sign(rng.standard_normal(D)), rng.standard_normal(N)
+    found = []
+    for one in (rows, same):
+        dots, sums, slopes = np.empty(N), np.zeros(D), np.empty(N)
+        compiled_primitives(one, Logistic(), vector, y, c, scale, dots, sums, slopes)
+        plain = np.empty(N), np.zeros(D), np.empty(N)
+        plain_primitives(one, Logistic(), vector, y, c, scale, *plain)
+        np.testing.assert_allclose(np.concatenate(plain), np.concatenate([dots, sums, slopes]))
+        back, slope, curvature = np.zeros(D), np.zeros(D), np.ones(D)
+        added_back(one, scale, back)
+        bent, moved = np.zeros(D), np.empty(N)
+        compiled_model(one, scale, np.abs(scale), vector, 0.5, slope, curvature, moved, bent)
+        model = np.column_stack([vector, c])
+        steps = np.empty((N, 2))
+        compiled_steps(one, model, scale, steps)
+        found.append([dots, sums, slopes, back, slope, curvature, bent, moved, model, steps])
+    for got, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(found[0][0], A @ vector, atol=1e-14)
+    np.testing.assert_allclose(found[0][1], scale @ A, atol=1e-14)
+    margins, sums = matrix.both_products(vector, scale)
+    np.testing.assert_allclose(margins, A @ vector, atol=1e-14)
+    np.testing.assert_allclose(sums, scale @ A, atol=1e-14)
+    lower = np.tril(A.T @ np.diag(np.abs(scale)) @ A)
+    np.testing.assert_allclose(np.tril(matrix.gram_of_features(np.abs(scale))), lower, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+@pytest.mark.parametrize("method", ["dual_cd", "primal_cd", "newton_cg"])
+def test_a_solution_does_not_depend_on_how_values_are_read(kind, method):
+    A = ALIKE[kind](random_matrix(5, 60, 20, density=0.15))
+    y = np.where(np.arange(60) % 3 == 0, -1.0, 1.0)
+    result = solve(Problem(sparse.csr_array(A), y, lam=0.01), method, tol=1e-12, seed=0)
+    assert type(result.problem.matrix.stored) is kind and result.converged
+    proof = Problem(A, y, lam=0.01).certify(result.w, result.alpha)
+    assert proof.relative_gap <= 2e-12
 
 
 # --- products and norms ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._compile import kernel, reordered_kernel
 from ._types import FloatArray
-from .rows import ONE_CALL, Rows, SparseRows, blocks, row_ranges
+from .rows import ONE_CALL, Rows, SparseRows, blocks, row_entry, row_ranges
 
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
@@ -116,9 +116,9 @@ def _sparse_gram(rows, h, first, last, out):  # type: ignore[no-untyped-def]
         low, high = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
         for k in range(low, high):
             line = out[np.uint64(rows.indices[k])]
-            x = h[i] * rows.values[k]
+            x = h[i] * row_entry(rows, low, k)
             for m in range(low, k + np.uint64(1)):
-                line[np.uint64(rows.indices[m])] += x * rows.values[m]
+                line[np.uint64(rows.indices[m])] += x * row_entry(rows, low, m)
 
 
 @kernel

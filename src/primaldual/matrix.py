@@ -15,8 +15,10 @@ from .rows import (
     FAR_VECTOR,
     ONE_CALL,
     DenseRows,
+    EvenRows,
     Rows,
     SparseRows,
+    UnitRows,
     blocks,
     fetch_targets,
     row_add,
@@ -189,7 +191,7 @@ class Matrix:
         indices = np.empty(indptr[-1], dtype=rows.indices.dtype)
         values = np.empty(indptr[-1], dtype=rows.values.dtype)
         _copy_rows(rows, examples, indices, values)
-        return _matrix(_sparse_rows(indptr, indices, values), "example", shape)
+        return _matrix(type(rows)(*_sparse_rows(indptr, indices, values)), "example", shape)
 
     def squared_cosine(self) -> float:
         """The mean squared cosine of the angle between two examples of dense data, by a sample."""
@@ -390,7 +392,8 @@ def _transposed(rows: Rows, length: int) -> Rows:
     fits = max(len(rows.values), *shape) < 2**31
     indptr = rows.indptr.astype(rows.indices.dtype) if fits else rows.indptr
     twin = sparse.csr_array((rows.values, rows.indices, indptr), shape=shape).tocsc()
-    return _sparse_rows(twin.indptr, twin.indices, twin.data)
+    made = _sparse_rows(twin.indptr, twin.indices, twin.data)
+    return UnitRows(*made) if isinstance(rows, UnitRows) else made
 
 
 # --------------------------------------------------------------------------------------------
@@ -491,7 +494,7 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
         )
     length, width = shape if by == "example" else shape[::-1]
     rows = _sparse_rows(indptr, _plain(indices), _plain(data))
-    verdict, nonzeros = _inspect(rows, length, width)
+    verdict, nonzeros, alike = _inspect(rows, length, width)
     if verdict == _BROKEN:
         raise ValueError(_BROKEN_MATRIX)
     rows = _used(rows)
@@ -501,10 +504,11 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
         copy.sum_duplicates()
         copy.eliminate_zeros()
         rows = _used(_sparse_rows(copy.indptr, copy.indices, copy.data))
-        nonzeros = finite_nonzeros(rows.values)  # a sum may have overflowed
+        # A sum may have overflowed.
+        verdict, nonzeros, alike = _inspect(rows, length, width)
     if nonzeros < 0:
         raise _not_finite(rows.values)
-    return rows, by
+    return (SparseRows, EvenRows, UnitRows)[alike](*rows), by
 
 
 def _used(rows: SparseRows) -> SparseRows:
@@ -520,23 +524,25 @@ _BROKEN_MATRIX = (
     "do not increase. Build it again from its entries."
 )
 _CANONICAL, _NOT_CANONICAL, _BROKEN = 0, 1, 2
+_UNLIKE, _EVEN, _UNIT = 0, 1, 2  # how alike the stored values are
 
 
 @kernel
 def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
-    """Check the structure: valid at all, sorted, no duplicates; and count as ``_nonzeros`` does.
+    """Check the structure: valid at all, sorted, no duplicates; count as ``_nonzeros`` does.
 
-    Plain loops over whole arrays, one thing at a time: they run in vector registers.
+    And tell how alike the values are. Plain loops over whole arrays, one thing at a time: they run
+    in vector registers.
     """
     indptr, indices = rows.indptr, rows.indices
     if indptr.size != length + 1 or indptr[0] != 0 or indptr[length] > indices.size:
-        return _BROKEN, 0
+        return _BROKEN, 0, _UNLIKE
     for i in range(length):
         if indptr[i + 1] < indptr[i]:
-            return _BROKEN, 0
+            return _BROKEN, 0, _UNLIKE
     stored = indptr[length]
     if stored == 0:
-        return _CANONICAL, 0
+        return _CANONICAL, 0, _UNLIKE
     before, after = indices[: stored - 1], indices[1:stored]
     low, high = np.int64(indices[0]), np.int64(indices[0])
     not_rising = 0
@@ -544,13 +550,32 @@ def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
         low, high = min(low, np.int64(after[k])), max(high, np.int64(after[k]))
         not_rising += after[k] <= before[k]
     if low < 0 or high >= width:
-        return _BROKEN, 0
+        return _BROKEN, 0, _UNLIKE
     # Where a row begins, the column may well be smaller than the last one of the row before.
     for i in range(1, length):
         first = indptr[i]
         if 0 < first < indptr[i + 1]:
             not_rising -= indices[first] <= indices[first - 1]
-    return _NOT_CANONICAL if not_rising else _CANONICAL, _nonzeros(rows.values[:stored])
+    verdict, values = _NOT_CANONICAL if not_rising else _CANONICAL, rows.values[:stored]
+    return verdict, _nonzeros(values), _likeness(indptr, values)
+
+
+@kernel
+def _likeness(indptr, values):  # type: ignore[no-untyped-def]
+    """Whether all values are 1, or equal within each row; mostly one row is enough to know."""
+    if values[0] == 1.0:
+        ones = 0
+        for k in range(values.size):
+            ones += values[k] == 1.0
+        if ones == values.size:
+            return _UNIT
+    for i in range(indptr.size - 1):
+        first, others = np.uint64(indptr[i]), 0
+        for k in range(first, np.uint64(indptr[i + 1])):
+            others += values[k] != values[first]
+        if others:
+            return _UNLIKE
+    return _EVEN
 
 
 def _require_entries(shape: tuple[int, ...]) -> None:

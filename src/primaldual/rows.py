@@ -72,18 +72,18 @@ def _dot_and_add(
 
     No branches: with one, Numba counts references to all arrays in every call.
     """
-    k, last = _span(rows.indptr, i)
-    one, two = 0.0, 0.0
+    first, last = _span(rows.indptr, i)
+    k, one, two = first, 0.0, 0.0
     while k + np.uint64(2) <= last:
         j, m = np.uint64(rows.indices[k]), np.uint64(rows.indices[k + np.uint64(1)])
-        x, y = np.float64(rows.values[k]), np.float64(rows.values[k + np.uint64(1)])
+        x, y = row_entry(rows, first, k), row_entry(rows, first, k + np.uint64(1))
         one += x * vector[j]
         two += y * vector[m]
         out[j] += scale * x
         out[m] += scale * y
         k += np.uint64(2)
     while k < last:
-        j, x = np.uint64(rows.indices[k]), np.float64(rows.values[k])
+        j, x = np.uint64(rows.indices[k]), row_entry(rows, first, k)
         one += x * vector[j]
         out[j] += scale * x
         k += np.uint64(1)
@@ -97,19 +97,27 @@ class SparseRows(NamedTuple):
     indices: IntArray
     values: FloatArray
 
+    def entry(self, first: Any, k: Any) -> float:
+        """The stored value at place k of the row that begins at ``first``."""
+        return np.float64(self.values[k])
+
+    def valued(self, first: Any, last: Any) -> Any:
+        """Where the values end that ``entry`` reads of the row from ``first`` to ``last``."""
+        return last
+
     def dot(self, i: int, vector: FloatArray) -> float:
         """⟨row_i, vector⟩, as four sums: one would wait for each addition before the next."""
-        k, last = _span(self.indptr, i)
-        one, two, three, four = 0.0, 0.0, 0.0, 0.0
+        first, last = _span(self.indptr, i)
+        k, one, two, three, four = first, 0.0, 0.0, 0.0, 0.0
         while k + np.uint64(4) <= last:
             j, m, q = k + np.uint64(1), k + np.uint64(2), k + np.uint64(3)
-            one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
-            two += np.float64(self.values[j]) * vector[np.uint64(self.indices[j])]
-            three += np.float64(self.values[m]) * vector[np.uint64(self.indices[m])]
-            four += np.float64(self.values[q]) * vector[np.uint64(self.indices[q])]
+            one += row_entry(self, first, k) * vector[np.uint64(self.indices[k])]
+            two += row_entry(self, first, j) * vector[np.uint64(self.indices[j])]
+            three += row_entry(self, first, m) * vector[np.uint64(self.indices[m])]
+            four += row_entry(self, first, q) * vector[np.uint64(self.indices[q])]
             k += np.uint64(4)
         while k < last:
-            one += np.float64(self.values[k]) * vector[np.uint64(self.indices[k])]
+            one += row_entry(self, first, k) * vector[np.uint64(self.indices[k])]
             one, two, three = two, three, one  # each to another sum
             k += np.uint64(1)
         return (one + two) + (three + four)
@@ -118,14 +126,14 @@ class SparseRows(NamedTuple):
         """Out += scale · row_i."""
         first, last = _span(self.indptr, i)
         for k in range(first, last):
-            out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
+            out[np.uint64(self.indices[k])] += scale * row_entry(self, first, k)
 
     def add_back(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i from its end, which is nearest where the row was just read."""
         first, k = _span(self.indptr, i)
         while k > first:
             k -= np.uint64(1)
-            out[np.uint64(self.indices[k])] += scale * np.float64(self.values[k])
+            out[np.uint64(self.indices[k])] += scale * row_entry(self, first, k)
 
     def add_model(
         self, i: int, first: float, second: float, slope: FloatArray, curvature: FloatArray
@@ -133,7 +141,7 @@ class SparseRows(NamedTuple):
         """Slope += first · row_i, curvature += second · row_i²."""
         begin, end = _span(self.indptr, i)
         for k in range(begin, end):
-            j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
+            j, x = np.uint64(self.indices[k]), row_entry(self, begin, k)
             slope[j] += first * x
             curvature[j] += second * x * x
 
@@ -179,7 +187,7 @@ class SparseRows(NamedTuple):
             return
         first = self.indptr[i]
         last = min(self.indptr[i + 1], first + FETCHED)
-        for k in range(first, last, 8):
+        for k in range(first, row_valued(self, first, last), 8):
             prefetch_far(self.values, k)
         for k in range(first, last, 16):
             prefetch_far(self.indices, k)
@@ -188,7 +196,7 @@ class SparseRows(NamedTuple):
         """Ask for row_i, line by line, into the first cache."""
         first = self.indptr[i]
         last = min(self.indptr[i + 1], first + FETCHED)
-        for k in range(first, last, 8):
+        for k in range(first, row_valued(self, first, last), 8):
             prefetch(self.values, k)
         for k in range(first, last, 16):
             prefetch(self.indices, k)
@@ -206,7 +214,7 @@ class SparseRows(NamedTuple):
         first, last = _span(self.indptr, i)
         for k in range(first, last):
             j = np.uint64(self.indices[k])
-            total += c[j] * loss_derivative(loss, z[j], y[j]) * np.float64(self.values[k])
+            total += c[j] * loss_derivative(loss, z[j], y[j]) * row_entry(self, first, k)
         return total
 
     def model_slope(self, i: int, model: FloatArray) -> tuple[float, float]:
@@ -215,14 +223,15 @@ class SparseRows(NamedTuple):
         # Block by block, the next one's entries of the model asked for before.
         first, last = _span(self.indptr, i)
         block = np.uint64(FETCHED) if model.size > FAR_MODEL else last - first
-        while first < last:
-            stop = min(first + block, last)
+        start = first
+        while start < last:
+            stop = min(start + block, last)
             _ask_for(self, stop, min(stop + block, last), model)
-            for k in range(first, stop):
-                j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
+            for k in range(start, stop):
+                j, x = np.uint64(self.indices[k]), row_entry(self, first, k)
                 slope += model[j, 0] * x
                 curvature += model[j, 1] * x * x
-            first = stop
+            start = stop
         return slope, curvature
 
     def model_add(self, i: int, scale: float, model: FloatArray) -> None:
@@ -230,7 +239,39 @@ class SparseRows(NamedTuple):
         first, last = _span(self.indptr, i)
         for k in range(first, last):
             j = np.uint64(self.indices[k])
-            model[j, 0] += scale * model[j, 1] * np.float64(self.values[k])
+            model[j, 0] += scale * model[j, 1] * row_entry(self, first, k)
+
+
+class EvenRows(SparseRows):
+    """Sparse rows within each of which all values are equal: only the first one is read.
+
+    So are counts and indicators that were scaled to length 1. A value takes twice the memory of an
+    index: where the data comes from memory, most of the traffic is saved.
+    """
+
+    __slots__ = ()
+
+    def entry(self, first: Any, k: Any) -> float:
+        """The row's value."""
+        return np.float64(self.values[first])
+
+    def valued(self, first: Any, last: Any) -> Any:
+        """Behind the first."""
+        return first + 1
+
+
+class UnitRows(SparseRows):
+    """Sparse rows all of whose values are 1, as categories make them: none is read."""
+
+    __slots__ = ()
+
+    def entry(self, first: Any, k: Any) -> float:
+        """1."""
+        return 1.0
+
+    def valued(self, first: Any, last: Any) -> Any:
+        """At once."""
+        return first
 
 
 class DenseRows(NamedTuple):
@@ -351,6 +392,16 @@ class DenseRows(NamedTuple):
 Rows = SparseRows | DenseRows
 
 
+def row_entry(self: SparseRows, first: Any, k: Any) -> float:
+    """The value at place k of the sparse row whose places begin at ``first``."""
+    return self.entry(first, k)
+
+
+def row_valued(self: SparseRows, first: Any, last: Any) -> Any:
+    """Where the places end whose values are read of a sparse row."""
+    return self.valued(first, last)
+
+
 def row_dot(self: Rows, i: int, vector: FloatArray) -> float:
     """⟨row_i, vector⟩."""
     return self.dot(i, vector)
@@ -440,9 +491,21 @@ _reordered = partial(
 )
 
 
+@for_rows(row_entry)
+def _row_entry(self: Any, first: Any, k: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.entry
+
+
+@for_rows(row_valued)
+def _row_valued(self: Any, first: Any, last: Any) -> Any:
+    if isinstance(self, types.BaseNamedTuple):
+        return self.instance_class.valued
+
+
 @for_rows(row_dot)
 def _row_dot(self: Any, i: Any, vector: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple) and self.instance_class is SparseRows:
+    if isinstance(self, types.BaseNamedTuple) and issubclass(self.instance_class, SparseRows):
         return self.instance_class.dot
 
 

@@ -91,7 +91,7 @@ def _dense_value(rows: Any, i: Any, k: Any) -> Any:
 def _choose(rows: Any, when_sparse: Any, when_dense: Any) -> Any:
     """The function for the storage, told by the type of the rows when a kernel is compiled."""
     if isinstance(rows, types.BaseNamedTuple):
-        return when_sparse if rows.instance_class is SparseRows else when_dense
+        return when_sparse if issubclass(rows.instance_class, SparseRows) else when_dense
 
 
 @for_rows(row_begin)
