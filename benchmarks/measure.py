@@ -32,6 +32,9 @@ SHORT = 0.1
 # A run shorter than this is timed right after an untimed one of its own: what thirty other solvers
 # leave in the caches costs it more than its work, and who fits models this small fits many of them.
 BRIEF = 0.01
+# One shorter than this is timed as one of a series that takes about so long, as ``timeit`` does:
+# two readings of the clock, and code that has run but once before, are a good part of 0.05 ms.
+SERIES = 0.002
 # Runs are repeated until they have taken this long together, at most MOST_REPEATS times.
 ENOUGH = 0.05
 MOST_REPEATS = 25
@@ -239,7 +242,8 @@ def _repeat(
             fit = fits[run.solver]
             if run.tried < BRIEF:
                 fit(run.knob)
-            run.repeated.append(_timed(fit, run.knob, clock)[0])
+            times = max(1, int(SERIES / max(run.tried, 1e-6)))
+            run.repeated.append(_timed(fit, run.knob, clock, times)[0])
 
 
 def _that_matter(outcome: Outcome, targets: list[float]) -> list[Run]:
@@ -264,12 +268,14 @@ def _is_settled(run: Run, repeats: int) -> bool:
     return count >= repeats and (sum(run.repeated) >= ENOUGH or count >= MOST_REPEATS)
 
 
-def _timed(fit: Fit, knob: float, clock: Clock) -> tuple[float, Any]:
+def _timed(fit: Fit, knob: float, clock: Clock, times: int = 1) -> tuple[float, Any]:
+    """Seconds for one of so many runs in a row, and what the last of them found."""
     gc.disable()
     try:
         before = clock()
-        w = fit(knob)
-        return clock() - before, w
+        for _ in range(times):
+            w = fit(knob)
+        return (clock() - before) / times, w
     finally:
         gc.enable()
 
