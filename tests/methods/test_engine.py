@@ -244,7 +244,7 @@ def test_a_truncated_step_ends_where_the_model_hardly_falls_any_more():
     newton_cg._evaluate(problem, vectors)
     made, left = {}, {}
     for forcing in (0.0, 1e-9):
-        energies = np.empty(4)
+        energies = np.empty(newton_cg.ENERGIES)
         newton_cg._begin(vectors, energies)
         made[forcing], _ = newton_cg._conjugate_gradients(
             1000, problem.matrix.by_example, problem.lam * problem.n, False, forcing, 0.0, energies,
@@ -253,6 +253,51 @@ def test_a_truncated_step_ends_where_the_model_hardly_falls_any_more():
         left[forcing] = energies[newton_cg.NOW] / energies[newton_cg.BEFORE]
     assert newton_cg.MANY_STEPS <= made[1e-9] < made[0.0] / 2
     assert left[1e-9] > 1e-9**2  # so that was not why it ended
+
+
+def advanced(method, problem):
+    """Advance to the method's own tolerance; the state, and the passes that took."""
+    state, work = method.start(problem), 0.0
+    while not state.linear:
+        work += method.advance(state)
+    return state, work / problem.matrix.nnz
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_conjugate_gradients_go_on_where_the_model_was_right(monkeypatch, fit_intercept):
+    """On a quadratic, to stop and look around every few steps costs nothing."""
+    monkeypatch.setattr(newton_cg, "SMALL", 0)
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 40)) * np.logspace(0, 1, 40)
+    problem = Problem(X, rng.standard_normal(80), "squared", lam=1e-3, fit_intercept=fit_intercept)
+    method = NewtonCG(1e-9, most=3)
+    state = method.start(problem)
+    for _ in range(2):
+        method.advance(state)
+        assert state.right
+        v, b = state.vectors, float(state.intercept[0])
+        slopes = problem.margins(v.w, b) - problem.y
+        np.testing.assert_allclose(v.z, problem.margins(v.w, b), rtol=1e-9)
+        gradient = X.T @ slopes + problem.lam * problem.n * v.w
+        np.testing.assert_allclose(v.gradient[:-1], gradient, rtol=1e-6, atol=1e-8)
+        expected = gradient @ gradient / (2 * problem.lam * problem.n**2)
+        assert state.gap == pytest.approx(expected, rel=1e-6)
+    if not fit_intercept:
+        whole, in_pieces = advanced(NewtonCG(1e-9), problem), advanced(method, problem)
+        assert in_pieces[1] == whole[1]
+        np.testing.assert_allclose(in_pieces[0].w, whole[0].w, rtol=1e-9)
+
+
+def test_conjugate_gradients_begin_again_where_it_was_not(monkeypatch):
+    monkeypatch.setattr(newton_cg, "SMALL", 0)
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 20))
+    for loss, lam in (("logistic", 1e-2), ("squared_hinge", 1e-4)):
+        problem = Problem(X, np.sign(X[:, 0] + rng.standard_normal(80)), loss, lam=lam)
+        method = NewtonCG(1e-12)
+        state = method.start(problem)
+        method.advance(state)
+        assert not state.right
 
 
 def test_newton_stops_at_the_accuracy_it_is_told():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -32,9 +32,10 @@ STRICTER = 0.1
 # part of what they did on average: the model will have changed by then.
 LOOSEST = 0.1
 MANY_STEPS, SLOW_STEP = 40, 0.02
-# What is known of them: the energy ⟨residual, M⁻¹ residual⟩ before the first and now, by how much
-# they lowered the model, and their number.
-BEFORE, NOW, FALLEN, STEPS = 0, 1, 2, 3
+# What is known of them: the energy ⟨residual, M⁻¹ residual⟩ before the first, before the last and
+# now, by how much they lowered the model, and their number.
+BEFORE, EARLIER, NOW, FALLEN, STEPS = 0, 1, 2, 3, 4
+ENERGIES = 5  # so many numbers
 # The widest range of a diagonal whose root preconditions.
 WIDEST = 1e12
 # Up to this size several Newton steps are made in one call, until they have visited so many
@@ -90,6 +91,8 @@ class State:
     began: float = np.inf  # the gap before the last call's steps
     linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
     known: int = MARGINS  # what need not be made afresh before the next step
+    right: bool = False  # whether the model of the last step still holds: conjugate gradients go on
+    energies: FloatArray = field(default_factory=lambda: np.empty(ENERGIES))  # see BEFORE
     aim: float = 1.0  # the part of the tolerance that steps aim at
 
     @property
@@ -127,7 +130,8 @@ class NewtonCG:
     sensitive, which is better where most features are rare. A product reads
     every example once, and leaves out those on which the loss is flat. After a full step
     w(α) = w + δ + r/(λn): the gap is that of the quadratic model and ‖r‖²/(2λn²), which is smaller
-    than ‖∇P‖²/(2λ), and costs no gradient.
+    than ‖∇P‖²/(2λ), and costs no gradient. Where no φ''_j has changed, the model holds at the new
+    point too: r is the gradient there, and conjugate gradients go on as if they had not stopped.
 
     Rate
     ----
@@ -190,39 +194,42 @@ class NewtonCG:
         known, state.known = state.known, SLOPES
         if makes_all_steps(p):
             (
-                steps, products, state.most, state.forcing, state.began, state.gap, state.linear
+                models, products, state.most, state.forcing, state.began, state.gap, state.linear
             ) = _steps(
                 AT_ONCE // _size(p), known, state.most, state.forcing, state.gap, quadratic, *data,
                 state.by_feature, state.by_example,
             )  # fmt: skip
         else:
-            v, steps, products, reached = state.vectors, 1, 0, 0
+            v, models, products, reached = state.vectors, 0, 0, 0
             if known == NOTHING:
                 v.z[:] = p.margins(v.w, float(state.intercept[0]))
             if known < SLOPES:
                 set_slopes(p.loss, v.z, p.y, p.sample_weight, v.first, v.second)
-                state.gap = _evaluate(p, v)
+                state.gap, state.right = _evaluate(p, v), False
             state.began = state.gap
-            energies = np.empty(4)
-            _begin(v, energies)
+            if not state.right:
+                _begin(v, state.energies)
+                models = 1
             # A call makes as many as take a moment, so that Ctrl-C is heard between two.
             some = max(1, CHUNK // max(p.matrix.nnz, 1))
             forcing = 0.0 if quadratic else state.forcing
             while not reached and products < state.most:
                 made, reached = _conjugate_gradients(
                     min(some, state.most - products), p.matrix.by_example, p.lam * p.n,
-                    p.fit_intercept, forcing, ENOUGH * enough, energies, v,
+                    p.fit_intercept, forcing, ENOUGH * enough, state.energies, v,
                 )  # fmt: skip
                 products += made
-            state.gap, state.linear = _step(*data, v)
-            if not state.linear:
+            state.gap, state.linear, state.right = _step(*data, v)
+            if state.right:
+                state.gap = float(_go_on(v, state.energies)) / unit
+            elif not state.linear:
                 state.gap = _evaluate(p, v)
             state.most = min(MORE_STEPS * state.most, MOST_STEPS)
             if reached:
                 state.forcing = next_forcing(state.forcing, state.gap, state.began)
         if state.linear:
             state.known = NOTHING
-        return (2.0 * products + 2.0 * steps) * p.matrix.nnz
+        return (2.0 * products + 2.0 * models) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
         """The gap as computed along the way."""
@@ -322,6 +329,20 @@ def _begin(v, energies):  # type: ignore[no-untyped-def]
     energies[FALLEN] = energies[STEPS] = 0.0
 
 
+@kernel
+def _go_on(v, energies):  # type: ignore[no-untyped-def]
+    """Before more of them where the model has turned out to be right: none is lost.
+
+    The residual is the gradient then; return the square of the features' part.
+    """
+    d = v.w.size
+    v.change[:] = 0.0
+    for i in range(d + 1):
+        v.delta[i], v.gradient[i] = 0.0, -v.residual[i]
+    energies[BEFORE], energies[FALLEN], energies[STEPS] = energies[NOW], 0.0, 1.0
+    return _square(v.gradient[:d])
+
+
 @reordered_kernel
 def _first_direction(v):  # type: ignore[no-untyped-def]
     """Down the gradient, in units that make the diagonal 1; the energy of the residual."""
@@ -342,6 +363,10 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
     """
     d = v.w.size
     for step in range(most):
+        if energies[STEPS] > 0.0:
+            ratio = energies[NOW] / energies[EARLIER]
+            for i in range(d + 1):
+                v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
         curvature, corner = _multiply(lam_n, v.direction, v.product), 0.0
         shift = v.direction[d] if fit_intercept else 0.0
         curvature += rows_bend(examples, v.second, v.direction, shift, v.moved, v.product)
@@ -357,14 +382,12 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
         energies[FALLEN] += fall
         energies[STEPS] += 1.0
         energy, square = _move(length, v)
+        energies[EARLIER], energies[NOW] = energies[NOW], energy
         if energy <= forcing * forcing * energies[BEFORE] or square <= enough:
             return step + 1, 1
         slow = fall * energies[STEPS] <= SLOW_STEP * energies[FALLEN]
         if forcing > 0.0 and slow and energies[STEPS] >= MANY_STEPS:
             return step + 1, 1
-        ratio, energies[NOW] = energy / energies[NOW], energy
-        for i in range(d + 1):
-            v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
     return most, 0
 
 
@@ -399,7 +422,8 @@ def _move(length, v):  # type: ignore[no-untyped-def]
 def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ignore[no-untyped-def]
     """Move along delta. If that was a full step, its linearised dual point may prove it small.
 
-    Return that gap and True, or infinity and False. With the residual r of the linear system,
+    Return that gap and True, or infinity and False; and whether the model was right, but the step
+    proved nothing: no curvature has changed. With the residual r of the linear system,
     w(α) = w + δ + r/(λn).
     """
     n, d = v.z.size, v.w.size
@@ -419,10 +443,12 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
         consistent = linearised_dual(loss, y, c, v.first, v.second, v.change, v.alpha)
         if consistent:
             gap = near_gaps(loss, v.z, v.alpha, y, c, first, second) / n + left / (2 * lam_n * n)
+    bent = 0
     for j in range(n):
+        bent += second[j] != v.second[j]
         v.first[j], v.second[j] = first[j], second[j]
-    target = enough / (2 * lam_n * n)
-    return gap, gap <= target
+    linear = gap <= enough / (2 * lam_n * n)
+    return gap, linear, s == 1.0 and bent == 0 and not linear
 
 
 @reordered_kernel
@@ -445,11 +471,11 @@ def _steps(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Newton steps of a small problem, as ``advance`` makes them, until so many products are made.
 
-    Return the number of steps and products, and what has become of ``most``, ``forcing``, ``gap``
+    Return the number of models and products, and what has become of ``most``, ``forcing``, ``gap``
     and ``linear``, behind the gap before the steps.
     """
-    v, energies = named(by_feature, by_example), np.empty(4)
-    n, steps, products = v.z.size, 0, 0
+    v, energies, right = named(by_feature, by_example), np.empty(ENERGIES), False
+    n, models, products = v.z.size, 0, 0
     target = enough / (2 * lam_n * n)
     if known == NOTHING:
         for j in range(n):
@@ -459,17 +485,21 @@ def _steps(  # type: ignore[no-untyped-def]
         gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
     began = gap
     while True:
-        _begin(v, energies)
+        if not right:
+            _begin(v, energies)
+            models += 1
         made, reached = _conjugate_gradients(
             most, examples, lam_n, fit_intercept, 0.0 if quadratic else forcing, ENOUGH * enough,
             energies, v,
         )  # fmt: skip
-        steps, products, before = steps + 1, products + made, gap
-        gap, linear = _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v)
-        if not linear:
+        products, before = products + made, gap
+        gap, linear, right = _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v)
+        if right:
+            gap = _go_on(v, energies) / (2 * lam_n * n)
+        elif not linear:
             gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
         most = min(MORE_STEPS * most, MOST_STEPS)
         if reached:
             forcing = next_forcing(forcing, gap, before)
         if gap <= target or products >= budget or not gap < np.inf:
-            return steps, products, most, forcing, began, gap, linear
+            return models, products, most, forcing, began, gap, linear
