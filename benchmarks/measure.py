@@ -34,7 +34,7 @@ SHORT = 0.1
 BRIEF = 0.01
 # One shorter than this is timed as one of a series that takes about so long, as ``timeit`` does:
 # two readings of the clock, and code that has run but once before, are a good part of 0.05 ms.
-SERIES = 0.002
+SERIES = 0.005
 # Runs are repeated until they have taken this long together, at most MOST_REPEATS times.
 ENOUGH = 0.05
 MOST_REPEATS = 25
