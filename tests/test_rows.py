@@ -10,6 +10,7 @@ from scipy import sparse
 
 from oracles import random_matrix
 from primaldual import Problem, advise, solve
+from primaldual import matrix as matrix_module
 from primaldual._compile import kernel
 from primaldual.gram import ALONG, FEW_ROWS
 from primaldual.losses import Logistic
@@ -134,9 +135,15 @@ def even(X):
 ALIKE = {UnitRows: unit, EvenRows: even}
 
 
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Values are looked at also where there are few."""
+    monkeypatch.setattr(matrix_module, "MANY_VALUES", 0)
+
+
 @pytest.mark.parametrize("kind", ALIKE)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_values_that_are_alike_are_seen(X, kind, dtype):
+def test_values_that_are_alike_are_seen(few_are_many, X, kind, dtype):
     A = ALIKE[kind](X).astype(dtype)
     matrix = Matrix(sparse.csr_array(A))
     assert type(matrix.stored) is type(matrix.take(np.array([4, 0, 2])).stored) is kind
@@ -151,7 +158,7 @@ def test_values_that_are_alike_are_seen(X, kind, dtype):
 
 
 @pytest.mark.parametrize("place", [(0, 0), (3, 2), (6, 4)])
-def test_one_other_value_is_seen(place):
+def test_one_other_value_is_seen(few_are_many, place):
     A = np.ones((N, D))
     A[1, 0] = A[4, 1] = 0.0
     A[place] = 2.0
@@ -160,7 +167,7 @@ def test_one_other_value_is_seen(place):
     assert type(Matrix(sparse.csr_array(A)).stored) is EvenRows
 
 
-def test_duplicates_are_summed_before_values_are_compared():
+def test_duplicates_are_summed_before_values_are_compared(few_are_many):
     rows, columns = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2])
     halves = sparse.coo_array((np.array([0.5, 0.5, 1.0, 1.0]), (rows, columns)), shape=(2, 3))
     assert type(Matrix(halves).stored) is UnitRows
@@ -172,6 +179,13 @@ def test_duplicates_are_summed_before_values_are_compared():
     assert type(Matrix(explicit).stored) is UnitRows
 
 
+def test_a_few_values_are_read_whatever_they_are():
+    ones = np.arange(matrix_module.MANY_VALUES) % 2 == 0
+    assert type(Matrix(sparse.csr_array(ones.reshape(100, -1))).stored) is SparseRows
+    ones = np.arange(3 * matrix_module.MANY_VALUES) % 2 == 0
+    assert type(Matrix(sparse.csr_array(ones.reshape(100, -1))).stored) is UnitRows
+
+
 @kernel
 def compiled_steps(rows, model, scale, out):
     for i in range(out.shape[0]):
@@ -180,7 +194,7 @@ def compiled_steps(rows, model, scale, out):
 
 
 @pytest.mark.parametrize("kind", ALIKE)
-def test_values_that_are_alike_are_multiplied_as_others(X, kind):
+def test_values_that_are_alike_are_multiplied_as_others(few_are_many, X, kind):
     A, rng = ALIKE[kind](X), np.random.default_rng(1)
     matrix = Matrix(sparse.csr_array(A))
     rows, same = matrix.by_example, SparseRows(*matrix.by_example)
@@ -214,7 +228,7 @@ def test_values_that_are_alike_are_multiplied_as_others(X, kind):
 
 @pytest.mark.parametrize("kind", ALIKE)
 @pytest.mark.parametrize("method", ["dual_cd", "primal_cd", "newton_cg"])
-def test_a_solution_does_not_depend_on_how_values_are_read(kind, method):
+def test_a_solution_does_not_depend_on_how_values_are_read(few_are_many, kind, method):
     A = ALIKE[kind](random_matrix(5, 60, 20, density=0.15))
     y = np.where(np.arange(60) % 3 == 0, -1.0, 1.0)
     result = solve(Problem(sparse.csr_array(A), y, lam=0.01), method, tol=1e-12, seed=0)

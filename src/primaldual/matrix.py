@@ -34,6 +34,10 @@ BLAS_ENTRIES = 4_000_000
 SAMPLE = 8
 SAMPLE_FEATURES = 16
 
+# Of fewer sparse values it does not matter whether they are read, and kernels need not be compiled
+# once more for rows whose values are known.
+MANY_VALUES = 10_000
+
 # Where both layouts are there, a product looks up the vector that is shorter by this factor.
 MUCH_SHORTER = 8
 
@@ -494,7 +498,7 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
         )
     length, width = shape if by == "example" else shape[::-1]
     rows = _sparse_rows(indptr, _plain(indices), _plain(data))
-    verdict, nonzeros, alike = _inspect(rows, length, width)
+    verdict, nonzeros = _inspect(rows, length, width)
     if verdict == _BROKEN:
         raise ValueError(_BROKEN_MATRIX)
     rows = _used(rows)
@@ -504,11 +508,12 @@ def _checked_sparse(X: Any) -> tuple[SparseRows, str]:
         copy.sum_duplicates()
         copy.eliminate_zeros()
         rows = _used(_sparse_rows(copy.indptr, copy.indices, copy.data))
-        # A sum may have overflowed.
-        verdict, nonzeros, alike = _inspect(rows, length, width)
+        nonzeros = finite_nonzeros(rows.values)  # a sum may have overflowed
     if nonzeros < 0:
         raise _not_finite(rows.values)
-    return (SparseRows, EvenRows, UnitRows)[alike](*rows), by
+    if nonzeros >= MANY_VALUES:
+        rows = (SparseRows, EvenRows, UnitRows)[_likeness(rows.indptr, rows.values)](*rows)
+    return rows, by
 
 
 def _used(rows: SparseRows) -> SparseRows:
@@ -529,20 +534,19 @@ _UNLIKE, _EVEN, _UNIT = 0, 1, 2  # how alike the stored values are
 
 @kernel
 def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
-    """Check the structure: valid at all, sorted, no duplicates; count as ``_nonzeros`` does.
+    """Check the structure: valid at all, sorted, no duplicates; and count as ``_nonzeros`` does.
 
-    And tell how alike the values are. Plain loops over whole arrays, one thing at a time: they run
-    in vector registers.
+    Plain loops over whole arrays, one thing at a time: they run in vector registers.
     """
     indptr, indices = rows.indptr, rows.indices
     if indptr.size != length + 1 or indptr[0] != 0 or indptr[length] > indices.size:
-        return _BROKEN, 0, _UNLIKE
+        return _BROKEN, 0
     for i in range(length):
         if indptr[i + 1] < indptr[i]:
-            return _BROKEN, 0, _UNLIKE
+            return _BROKEN, 0
     stored = indptr[length]
     if stored == 0:
-        return _CANONICAL, 0, _UNLIKE
+        return _CANONICAL, 0
     before, after = indices[: stored - 1], indices[1:stored]
     low, high = np.int64(indices[0]), np.int64(indices[0])
     not_rising = 0
@@ -550,14 +554,13 @@ def _inspect(rows, length, width):  # type: ignore[no-untyped-def]
         low, high = min(low, np.int64(after[k])), max(high, np.int64(after[k]))
         not_rising += after[k] <= before[k]
     if low < 0 or high >= width:
-        return _BROKEN, 0, _UNLIKE
+        return _BROKEN, 0
     # Where a row begins, the column may well be smaller than the last one of the row before.
     for i in range(1, length):
         first = indptr[i]
         if 0 < first < indptr[i + 1]:
             not_rising -= indices[first] <= indices[first - 1]
-    verdict, values = _NOT_CANONICAL if not_rising else _CANONICAL, rows.values[:stored]
-    return verdict, _nonzeros(values), _likeness(indptr, values)
+    return _NOT_CANONICAL if not_rising else _CANONICAL, _nonzeros(rows.values[:stored])
 
 
 @kernel
