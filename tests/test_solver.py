@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from oracles import random_problem, reference_problem, scipy_optimum
-from primaldual import LOSSES, METHODS, Problem, Progress, Status, advise, solve
+from primaldual import LOSSES, METHODS, Problem, Progress, Status, advise, solve, solver
 from primaldual.methods import NSync, Quartz
+from primaldual.methods.auto import Auto
 from primaldual.samplings import Draws, TauNice, Uniform
 
 PAPER = ("nsync", "quartz")  # the loop is tested with these; test_contract.py has them all
@@ -402,6 +403,48 @@ def test_auto_takes_all_the_digits_there_are():
     for loss in ("logistic", "squared"):
         result = solve(random_problem(seed=4, loss=loss), tol=0, max_passes=2000, seed=0)
         assert result.certificate.relative_gap <= 1e-14
+
+
+SMALL_ONES = {
+    "newton": lambda: random_problem(1, 60, 5, loss="logistic", lam=0.01),
+    "newton_cg": lambda: random_problem(1, 300, 250, loss="squared_hinge", lam=0.1, density=0.02),
+    "newton_cg with an intercept": lambda: random_problem(
+        1, 300, 250, loss="logistic", lam=0.1, density=0.02, fit_intercept=True
+    ),
+}
+
+
+@pytest.mark.parametrize("which", SMALL_ONES)
+def test_one_round_without_the_loop_is_what_the_loop_makes_of_it(which, monkeypatch):
+    problem = SMALL_ONES[which]()
+    at_once = solve(problem, tol=1e-6, seed=0)
+    assert at_once.trace.methods == [which.split()[0]]
+    assert solver._at_once(problem, "auto", Auto(1e-6), 1e-6) is not None, "this was the way"
+    monkeypatch.setattr(solver, "_at_once", lambda *given: None)
+    looped = solve(problem, tol=1e-6, seed=0)
+    for name in ("w", "alpha"):
+        np.testing.assert_array_equal(getattr(at_once, name), getattr(looped, name))
+    for name in ("intercept", "certificate", "status", "method", "passes"):
+        one, other = getattr(at_once, name), getattr(looped, name)
+        assert repr(one) == repr(other)
+    assert at_once.trace.notes == looped.trace.notes and at_once.problem is problem
+    assert 0 < at_once.seconds < 10
+
+
+def test_the_loop_goes_on_where_one_round_proves_nothing():
+    problem = SMALL_ONES["newton_cg"]()
+    result = solve(problem, tol=0.0, max_passes=200)
+    assert result.status in (Status.MAX_PASSES, Status.STALLED) and len(result.trace) > 1
+    assert solve(problem, tol=1e-6, max_passes=0).status is Status.MAX_PASSES
+    seen = []
+    assert solve(problem, tol=1e-6, callback=seen.append).converged and seen
+
+
+def test_an_object_that_chose_once_chooses_again_for_the_next_problem():
+    chooser = Auto(1e-6)
+    assert solve(SMALL_ONES["newton"](), chooser, tol=1e-6).trace.methods[-1] == "newton"
+    result = solve(SMALL_ONES["newton_cg"](), chooser, tol=1e-6)
+    assert result.converged and result.trace.methods[-1] == "newton_cg"
 
 
 def test_advice_comes_with_the_result():

@@ -22,6 +22,7 @@ from .checkpoints import Entry
 from .methods import METHODS, Method
 from .methods.auto import ENGINE, Auto, engine_method
 from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
+from .methods.choice import well_stored
 from .own_loss import loss_name
 from .problem import Certificate, Problem
 from .result import Progress, Result, Status, Trace
@@ -102,11 +103,16 @@ def solve(
     (True, True)
     """
     _require_limits(tol, max_passes, max_time)
-    run = _Run(problem, tol, max_passes, max_time, callback)
     name, runner = _as_method(problem, method, tol)
     chosen = require_usable(problem, name, runner, sampling)
-    w, alpha = _start_point(problem, start)
     checkpoint = checkpoints.current()
+    watched = checkpoint is not None or callback is not None or start is not None
+    if isinstance(runner, Auto) and runner is not method and max_passes and not watched:
+        result = _at_once(problem, name, runner, tol)
+        if result is not None:
+            return result
+    run = _Run(problem, tol, max_passes, max_time, callback)
+    w, alpha = _start_point(problem, start)
     if checkpoint is None:
         return _solved(run, name, runner, chosen, _generator(seed), w, alpha, None)
     rng = np.random.default_rng(seed)
@@ -119,6 +125,34 @@ def solve(
             result = _solved(run, name, runner, chosen, rng, w, alpha, entry)
             entry.finish(result)
         return result
+
+
+def _at_once(problem: Problem, asked: str, auto: Auto, tol: float) -> Result | None:
+    """The result, where the first round of a small problem proves it; else None.
+
+    Bit by bit what the loop below would make of it, without all that is kept for a second round,
+    which takes a fifth of 0.08 ms. Ctrl-C goes to the caller: there is no iterate yet to be kept.
+    """
+    began = time.perf_counter() - seconds_compiling()
+    stored = well_stored(problem)
+    chosen = auto.in_one_call(stored)
+    if chosen is None:
+        return None
+    method, name, why = chosen
+    state = method.start(stored)
+    visited = method.advance(state)
+    seconds = time.perf_counter() - seconds_compiling() - began
+    if not problem.relative(method.gap_estimate(state)) <= tol:
+        return None
+    w, alpha = method.iterate(state)
+    proof = problem.certify(w.copy(), None if alpha is None else alpha.copy())
+    if not proof.relative_gap <= tol:
+        return None
+    passes = visited / max(problem.matrix.nnz, 1)
+    entry = Progress(passes, seconds, proof.primal, proof.dual, proof.relative_gap, name)
+    pair = (proof.w, proof.intercept, proof.alpha)
+    trace = Trace([entry], [f"{name}: {why}"])
+    return Result(*pair, proof, Status.CONVERGED, asked, trace, problem)
 
 
 def _solved(

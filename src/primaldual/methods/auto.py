@@ -29,7 +29,7 @@ from .dual_cd import DualCD
 from .gram_newton import GramNewton
 from .gram_newton_cg import GramNewtonCG
 from .newton import Newton, is_small, slopes
-from .newton_cg import NewtonCG
+from .newton_cg import NewtonCG, makes_all_steps
 from .prices import (
     CORNER_STEPS,
     active_price,
@@ -165,11 +165,9 @@ class Auto:
         planned = w is None and alpha is None and self._wants_a_start(problem, name)
         if planned:
             name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
-        method: Any = engine_method(name, self.tol)
+        method: Any = self._first_method(name)
         if planned:
             method = DualCD(self.tol, moment=0.0)  # few at a time
-        elif name == "newton_cg":
-            method = NewtonCG(self.tol, FIRST_PRODUCTS)  # a trial
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
         state.next_watch = trial_length(name)
@@ -178,9 +176,26 @@ class Auto:
             state.planned, state.next_watch, state.gaps = True, 2, [problem.primal_at_zero]
         return state
 
+    def in_one_call(self, problem: Problem) -> tuple[Any, str, str] | None:
+        """The method to start with, its name and why, if it makes all its steps in one call.
+
+        What was chosen is remembered: from then on this object is for that problem.
+        """
+        if not (is_small(problem) or (makes_all_steps(problem) and problem.is_smooth)):
+            return None
+        self.advised = name, why = self._first(problem)
+        brief = is_small(problem) if name == "newton" else name == "newton_cg"
+        return (self._first_method(name), name, why) if brief else None
+
     def _first(self, problem: Problem) -> tuple[str, str]:
         """The method to start with, and why."""
         return first_choice(problem, self.tol) if self.advised is None else self.advised
+
+    def _first_method(self, name: str) -> Any:
+        """The method of that name; truncated Newton is but tried at first."""
+        if name == "newton_cg":
+            return NewtonCG(self.tol, FIRST_PRODUCTS)
+        return engine_method(name, self.tol)
 
     def _wants_a_start(self, problem: Problem, name: str) -> bool:
         """Whether a few epochs on the dual lead Newton's method faster to where it converges.
