@@ -29,9 +29,10 @@ from .dual_cd import DualCD
 from .gram_newton import GramNewton
 from .gram_newton_cg import GramNewtonCG
 from .newton import Newton, is_small, slopes
-from .newton_cg import NewtonCG, makes_all_steps
+from .newton_cg import NewtonCG, products_in_a_call
 from .prices import (
     CORNER_STEPS,
+    FEW_PRODUCTS,
     active_price,
     bends,
     cg_price,
@@ -41,6 +42,7 @@ from .prices import (
     epoch_price,
     expected_epochs,
     newton_price,
+    newton_steps,
     product_price,
     rescue_prices,
     transpose_price,
@@ -177,15 +179,17 @@ class Auto:
         return state
 
     def in_one_call(self, problem: Problem) -> tuple[Any, str, str] | None:
-        """The method to start with, its name and why, if it makes all its steps in one call.
+        """The method to start with, its name and why, if one call should make all its steps.
 
         What was chosen is remembered: from then on this object is for that problem.
         """
-        if not (is_small(problem) or (makes_all_steps(problem) and problem.is_smooth)):
+        small = is_small(problem)
+        brief = products_in_a_call(problem) >= FEW_PRODUCTS[newton_steps(problem) > 1]
+        if not (problem.is_smooth and (small or brief)):
             return None
         self.advised = name, why = self._first(problem)
-        brief = is_small(problem) if name == "newton" else name == "newton_cg"
-        return (self._first_method(name), name, why) if brief else None
+        fits = small if name == "newton" else brief and name == "newton_cg"
+        return (self._first_method(name), name, why) if fits else None
 
     def _first(self, problem: Problem) -> tuple[str, str]:
         """The method to start with, and why."""

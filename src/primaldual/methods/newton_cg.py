@@ -196,8 +196,8 @@ class NewtonCG:
             (
                 models, products, state.most, state.forcing, state.began, state.gap, state.linear
             ) = _steps(
-                AT_ONCE // _size(p), known, state.most, state.forcing, state.gap, quadratic, *data,
-                state.by_feature, state.by_example,
+                products_in_a_call(p), known, state.most, state.forcing, state.gap, quadratic,
+                *data, state.by_feature, state.by_example,
             )  # fmt: skip
         else:
             v, models, products, reached = state.vectors, 0, 0, 0
@@ -253,6 +253,11 @@ class NewtonCG:
 def makes_all_steps(problem: Problem) -> bool:
     """Whether the problem is so small that one call makes many steps."""
     return _size(problem) <= SMALL
+
+
+def products_in_a_call(problem: Problem) -> int:
+    """How many products such a call makes before it returns."""
+    return AT_ONCE // _size(problem)
 
 
 def _size(problem: Problem) -> int:
