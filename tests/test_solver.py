@@ -441,6 +441,13 @@ def test_the_loop_goes_on_where_one_round_proves_nothing():
     assert solve(problem, tol=1e-6, callback=seen.append).converged and seen
 
 
+def test_a_wrong_seed_is_refused_also_where_none_is_needed():
+    with pytest.raises((TypeError, ValueError)):
+        solve(SMALL_ONES["newton"](), seed="no seed")
+    with pytest.raises((TypeError, ValueError)):
+        solve(SMALL_ONES["newton"](), seed=-1)
+
+
 def test_an_object_that_chose_once_chooses_again_for_the_next_problem():
     chooser = Auto(1e-6)
     assert solve(SMALL_ONES["newton"](), chooser, tol=1e-6).trace.methods[-1] == "newton"

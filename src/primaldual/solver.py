@@ -22,7 +22,7 @@ from .checkpoints import Entry
 from .methods import METHODS, Method
 from .methods.auto import ENGINE, Auto, engine_method
 from .methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
-from .methods.choice import well_stored
+from .methods.choice import dense_pays, well_stored
 from .own_loss import loss_name
 from .problem import Certificate, Problem
 from .result import Progress, Result, Status, Trace
@@ -47,6 +47,9 @@ LEAST_FACTOR, MOST_FACTOR = 0.3, 100.0
 STALL_CHECKS = 12
 # On a loss with corners, where descent has no rate, so many times more.
 CORNER_PATIENCE = 5
+
+# So many nonzeros are copied into dense rows in next to no time.
+FEW_TO_COPY = 10_000
 
 NUMBERS = (float, int, np.number)
 Callback = Callable[[Progress], Any]
@@ -107,6 +110,7 @@ def solve(
     chosen = require_usable(problem, name, runner, sampling)
     checkpoint = checkpoints.current()
     watched = checkpoint is not None or callback is not None or start is not None
+    deferred = _generator(seed)
     if isinstance(runner, Auto) and runner is not method and max_passes and not watched:
         result = _at_once(problem, name, runner, tol)
         if result is not None:
@@ -114,7 +118,7 @@ def solve(
     run = _Run(problem, tol, max_passes, max_time, callback)
     w, alpha = _start_point(problem, start)
     if checkpoint is None:
-        return _solved(run, name, runner, chosen, _generator(seed), w, alpha, None)
+        return _solved(run, name, runner, chosen, deferred, w, alpha, None)
     rng = np.random.default_rng(seed)
     with checkpoint.entry(
         problem, name, runner, chosen, rng, seed is not None, (w, alpha),
@@ -134,6 +138,8 @@ def _at_once(problem: Problem, asked: str, auto: Auto, tol: float) -> Result | N
     which takes a fifth of 0.08 ms. Ctrl-C goes to the caller: there is no iterate yet to be kept.
     """
     began = time.perf_counter() - seconds_compiling()
+    if problem.matrix.nnz > FEW_TO_COPY and dense_pays(problem):
+        return None  # the loop would copy them once more
     stored = well_stored(problem)
     chosen = auto.in_one_call(stored)
     if chosen is None:
