@@ -441,6 +441,30 @@ def test_the_loop_goes_on_where_one_round_proves_nothing():
     assert solve(problem, tol=1e-6, callback=seen.append).converged and seen
 
 
+@pytest.mark.parametrize("which", SMALL_ONES)
+def test_ctrl_c_in_the_one_round_keeps_what_there_is(which, monkeypatch):
+    problem = SMALL_ONES[which]()
+    kind = METHODS[which.split()[0]]
+
+    def interrupt(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kind, "advance", interrupt)
+    try:
+        result = solve(problem, tol=1e-6)
+    except KeyboardInterrupt:  # would end the whole test session
+        pytest.fail("solve let KeyboardInterrupt through")
+    assert result.status is Status.INTERRUPTED and np.isfinite(result.certificate.gap)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_one_round_that_overflows_raises_no_warning(scale, loss):
+    X = scale * np.random.default_rng(0).standard_normal((60, 5))
+    result = solve(Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), loss, lam=1e-7), tol=1e-6)
+    assert result.converged == (result.certificate.relative_gap <= 1e-6)
+
+
 def test_a_wrong_seed_is_refused_also_where_none_is_needed():
     with pytest.raises((TypeError, ValueError)):
         solve(SMALL_ONES["newton"](), seed="no seed")

@@ -14,7 +14,14 @@ from primaldual.methods.choice import feature_overlap, first_choice
 from primaldual.methods.dual_cd import DualCD
 from primaldual.methods.forecast import likely_side, smallest_eigenvalue
 from primaldual.methods.newton_cg import NewtonCG
-from primaldual.methods.prices import active_price, dual_bound, expected_epochs, gram_price
+from primaldual.methods.prices import (
+    SHORTEST_FALL,
+    active_price,
+    cg_price,
+    dual_bound,
+    expected_epochs,
+    gram_price,
+)
 
 
 def tall(n, d, density=0.1, seed=0):
@@ -152,6 +159,13 @@ def test_orthogonal_examples_are_expected_to_need_few_epochs():
     together = Problem(X + 3.0, y, lam=1e-4)
     assert expected_epochs(apart, 1e-6) < expected_epochs(together, 1e-6)
     assert solve(apart, "dual_cd", tol=1e-6, seed=0).passes <= 2 * expected_epochs(apart, 1e-6)
+
+
+def test_conjugate_gradients_cost_more_the_further_the_gap_has_to_fall():
+    """Of descent that takes so many epochs for it, the faster falls: then κ is smaller."""
+    problem = Problem(*tall(40, 400), loss="squared", lam=1e-3)
+    prices = [cg_price(problem, 30.0, fall) for fall in (0.0, SHORTEST_FALL, 2 * SHORTEST_FALL)]
+    assert prices[0] == prices[1] < prices[2] < 1.5 * prices[1]
 
 
 def test_a_matrix_that_costs_too_much_is_not_priced_exactly():
