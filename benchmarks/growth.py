@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from primaldual import METHODS, Problem
-from primaldual.matrix import Matrix
+from primaldual.data.matrix import Matrix
 
 ROW = 50  # nonzeros of an example
 ROUNDS = 5  # of each measurement, at least; the first may compile

@@ -10,9 +10,12 @@ import inspect
 import re
 from pathlib import Path
 
+import primaldual
 from primaldual import METHODS
 from primaldual.methods import Method
 from primaldual.methods.base import ANY_SAMPLING
+
+SOURCE = Path(primaldual.__file__).parents[1]
 
 PAGE = Path(__file__).parent / "methods.md"
 NEEDED = ("Algorithm", "Rate", "Cost", "When to use", "References")
@@ -60,8 +63,8 @@ def page() -> str:
     rates = ["| method | rate | cost | reference |", "| --- " * 4 + "|"]
     for name, kind in METHODS.items():
         found = sections(kind)
-        source = Path(inspect.getfile(kind)).name
-        link = f"[`{name}`](../src/primaldual/methods/{source})"
+        source = Path(inspect.getfile(kind)).relative_to(SOURCE).as_posix()
+        link = f"[`{name}`](../src/{source})"
         text = (summary(kind), kind.side, samplings(kind), found["When to use"])
         which.append(row(link, *text))
         rates.append(row(f"`{name}`", found["Rate"], found["Cost"], references(found)))

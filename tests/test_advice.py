@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracles import random_matrix, random_problem, reference_problem
 from primaldual import METHODS, SAMPLINGS, Problem, advise, datasets, solve, structure_cost
 from primaldual.complexity import importance_complexity
-from primaldual.methods.forecast import likely_side
+from primaldual.engine.forecast import likely_side
 
 modestly = settings(max_examples=30, deadline=None, derandomize=True)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .advice import Advice, advise
     from .complexity import Complexity, structure_cost
-    from .contest import FaceOff, faceoff
     from .estimators import (
         HuberRegressor,
         LinearClassifier,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         RidgeCV,
         path,
     )
+    from .face_off import FaceOff, faceoff
     from .losses import LOSSES
     from .methods import METHODS
     from .models import load
@@ -39,8 +39,8 @@ _HOME = {
     "advise": "advice",
     "Complexity": "complexity",
     "structure_cost": "complexity",
-    "FaceOff": "contest",
-    "faceoff": "contest",
+    "FaceOff": "face_off",
+    "faceoff": "face_off",
     "HuberRegressor": "estimators",
     "LinearClassifier": "estimators",
     "LinearRegressor": "estimators",

@@ -18,11 +18,11 @@ from .complexity import (
     structure_cost,
     unbounded,
 )
+from .engine.choice import first_choice, well_stored
+from .engine.forecast import likely_side
+from .losses.custom import loss_name
 from .methods import METHODS
 from .methods.base import coordinates, default_sampling
-from .methods.choice import first_choice, well_stored
-from .methods.forecast import likely_side
-from .own_loss import loss_name
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
 

@@ -27,7 +27,7 @@ from .advice import Advice, Bounds
 from .complexity import Complexity
 from .container import ContainerError
 from .losses import LOSSES
-from .own_loss import loss_name
+from .losses.custom import loss_name
 
 KIND = "model"
 VERSION = 1

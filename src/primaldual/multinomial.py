@@ -24,12 +24,12 @@ from numpy.random import Generator
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import kl_div, logsumexp
 
-from ._compile import kernel
+from ._numba.compile import kernel
 from ._types import FloatArray, Side
 from .complexity import Complexity, importance_complexity
-from .matrix import Matrix
+from .data.matrix import Matrix
+from .data.rows import DenseRows
 from .problem import BALANCE_TOLERANCE, Certificate, Coordinates
-from .rows import DenseRows
 
 # ∇² of the softmax loss is at most I/2.
 SMOOTHNESS = 0.5

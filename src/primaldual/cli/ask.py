@@ -35,7 +35,7 @@ from .options import (
 from .terminal import Race, histogram, in_options, remark, say, say_json, short, table, working
 
 if TYPE_CHECKING:
-    from ..contest import FaceOff
+    from ..face_off import FaceOff
     from ..problem import Problem
 
 
@@ -262,7 +262,7 @@ def _run(
     seed: int,
 ) -> FaceOff:
     """Run the contenders, each with a live line."""
-    from ..contest import faceoff as run
+    from ..face_off import faceoff as run
 
     with Race(tol, max_passes) as race:
         for name in names:

@@ -32,7 +32,8 @@ def warmup(
     """Compile the kernels ahead, so that the first fit is as quick as the others."""
     losses = list(Loss) if everything else loss or list(_WARMED)
     with working("starting the compiler") as tell:
-        from .._compile import cache_folder, seconds_compiling
+        from .._numba.cache import cache_root
+        from .._numba.compile import seconds_compiling
 
         before, began = seconds_compiling(), time.perf_counter()
         _compile_reader()
@@ -47,7 +48,7 @@ def warmup(
         f"Ready for {', '.join(one.value for one in losses)}: {duration(compiled)} of compiling "
         f"in {duration(time.perf_counter() - began)}."
     )
-    say(f"Kernels are kept in {cache_folder()}")
+    say(f"Kernels are kept in {cache_root()}")
 
 
 def _compile_reader() -> None:
@@ -147,9 +148,9 @@ def _threads() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    from .._compile import cache_folder
+    from .._numba.cache import cache_root
 
-    folder = Path(cache_folder())
+    folder = cache_root()
     files = list(folder.rglob("*.nbc"))
     return {
         "place": str(folder),
@@ -167,7 +168,7 @@ def _self_test() -> dict[str, Any]:
     import numpy as np
 
     from .. import datasets
-    from .._compile import seconds_compiling
+    from .._numba.compile import seconds_compiling
     from ..estimators import LogisticRegression
     from ..models import load
 

@@ -95,7 +95,7 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Train a model and write it to a file, with the certificate of how good it is."""
-    from .._compile import seconds_compiling
+    from .._numba.compile import seconds_compiling
     from ..container import remove_leftovers
 
     data.require_place(output, file, checkpoint)

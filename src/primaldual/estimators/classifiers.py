@@ -19,9 +19,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._types import FloatArray
+from ..losses.custom import as_loss, loss_name
 from ..multinomial import Multinomial, softmax_method
-from ..own_loss import as_loss, loss_name
-from ._base import (
+from .base import (
     LinearModel,
     Objective,
     as_rows,
@@ -30,8 +30,8 @@ from ._base import (
     require_choice,
     to_dense,
 )
-from ._callbacks import with_callbacks
-from ._parameters import documented
+from .callbacks import with_callbacks
+from .parameters import documented
 
 
 class LinearClassifierBase(ClassifierMixin, LinearModel):

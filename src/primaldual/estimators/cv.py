@@ -16,16 +16,16 @@ from .._types import FloatArray
 from ..multinomial import Multinomial, softmax_method
 from ..result import Result
 from ..solver import solve
-from ._base import (
+from .base import (
     FitProblem,
     checked_weights,
     regularisation,
     related,
 )
-from ._parameters import documented
-from ._sides import Counted, method_for
 from .classifiers import LogisticRegression
+from .parameters import documented
 from .regressors import Ridge
+from .solving import Counted, method_for
 
 # Leave-one-out errors need a dense copy of the data of at most this many entries.
 MOST_ENTRIES = 50_000_000

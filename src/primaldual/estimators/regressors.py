@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
 from ..losses import LOSSES
-from ..own_loss import as_loss, loss_name
-from ._base import (
+from ..losses.custom import as_loss, loss_name
+from .base import (
     LinearModel,
     Objective,
     as_rows,
@@ -22,8 +22,8 @@ from ._base import (
     require_choice,
     require_number,
 )
-from ._callbacks import with_callbacks
-from ._parameters import documented
+from .callbacks import with_callbacks
+from .parameters import documented
 
 
 class LinearRegressorBase(RegressorMixin, LinearModel):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import inlined, kernel
+from .._numba.compile import inlined, kernel
 
 TAB, NEWLINE, VERTICAL, RETURN, SPACE, HASH = 9, 10, 11, 13, 32, 35
 PLUS, MINUS, POINT, ZERO, COLON = 43, 45, 46, 48, 58

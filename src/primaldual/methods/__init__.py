@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from .acc_prox_sdca import AccProxSDCA
-from .ada_sdca import AdaSDCA, GapSDCA
-from .apcg import APCG
-from .approx import Alpha, Approx, Hydra2
-from .asdca import ASDCA
 from .base import Method
-from .cocoa import CoCoA
-from .df_sdca import MISO, DfSDCA
-from .dual_cd import DualCD
-from .gram_newton import GramNewton
-from .gram_newton_cg import GramNewtonCG
-from .hydra import Hydra
-from .katyusha import Katyusha, LKatyusha
-from .l_svrg import LSVRG
-from .newton import Newton
-from .newton_cg import NewtonCG
+from .engine.dual_cd import DualCD
+from .engine.gram_newton import GramNewton
+from .engine.gram_newton_cg import GramNewtonCG
+from .engine.newton import Newton
+from .engine.newton_cg import NewtonCG
+from .engine.primal_cd import PrimalCD
+from .engine.ssnal import SSNAL
+from .literature.acc_prox_sdca import AccProxSDCA
+from .literature.ada_sdca import AdaSDCA, GapSDCA
+from .literature.apcg import APCG
+from .literature.approx import Alpha, Approx, Hydra2
+from .literature.asdca import ASDCA
+from .literature.cocoa import CoCoA
+from .literature.df_sdca import MISO, DfSDCA
+from .literature.hydra import Hydra
+from .literature.katyusha import Katyusha, LKatyusha
+from .literature.l_svrg import LSVRG
+from .literature.nu_acdm import NUACDM
+from .literature.rcdm import PCDM, RCDM, UCDC
+from .literature.s2cd import S2CD
+from .literature.sag import SAG, SAGA
+from .literature.sdca import SDCA, IProxSDCA
+from .literature.sgd import SGD
+from .literature.spdc import SPDC
+from .literature.svrg import MS2GD, S2GD, SVRG, ProxSVRG
 from .nsync import NSync
-from .nu_acdm import NUACDM
-from .primal_cd import PrimalCD
 from .quartz import Quartz
-from .rcdm import PCDM, RCDM, UCDC
-from .s2cd import S2CD
-from .sag import SAG, SAGA
-from .sdca import SDCA, IProxSDCA
-from .sgd import SGD
-from .spdc import SPDC
-from .ssnal import SSNAL
-from .svrg import MS2GD, S2GD, SVRG, ProxSVRG
 
 METHODS: dict[str, type[Method]] = {
     # the paper's two

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from .._compile import kernel
+from .._numba.compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
+from ..data.rows import FAR
 from ..losses import loss_nearest_dual
+from ..losses.sums import second_derivatives
 from ..problem import Coordinates, Problem
-from ..rows import FAR
 from ..samplings import SAMPLINGS, Draws, Sampling
-from ..sums import second_derivatives
 
 # For methods whose theory covers every sampling with an ESO; they take a user's own as well.
 ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importance"))

@@ -9,12 +9,12 @@ import numpy as np
 from numba import types
 from numpy.random import Generator
 
-from .._compile import for_rows, kernel
+from .._numba.compile import for_rows, kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity, complexity
+from ..data.rows import DenseRows, Rows, SparseRows, row_add, row_slope
 from ..losses import loss_derivative, loss_second_derivative
 from ..problem import Problem
-from ..rows import DenseRows, Rows, SparseRows, row_add, row_slope
 from ..samplings import Draws, Sampling
 from .base import ANY_SAMPLING, visited
 

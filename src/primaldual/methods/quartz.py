@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from .._compile import kernel
+from .._numba.compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity, complexity
+from ..data.rows import row_add, row_dot
 from ..losses import loss_derivative, loss_dual_step
 from ..problem import Problem
-from ..rows import row_add, row_dot
 from ..samplings import Draws, Sampling
 from .base import ANY_SAMPLING, first_alpha, visited
 

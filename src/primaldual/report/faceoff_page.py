@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..contest import FaceOff
-from ..own_loss import loss_name
+from ..face_off import FaceOff
+from ..losses.custom import loss_name
 from .drawing import require_plots, svg
 from .facts import numbers
 from .figures import gap_figure, spread_figure, work_figure

@@ -13,9 +13,9 @@ import numpy as np
 
 from .._types import Side
 from ..complexity import Complexity
-from ..contest import FaceOff
+from ..face_off import FaceOff
+from ..losses.custom import loss_name
 from ..methods import METHODS
-from ..own_loss import loss_name
 from ..problem import Coordinates
 from ..result import Result
 from .text import level, number, times

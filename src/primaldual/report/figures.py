@@ -10,7 +10,7 @@ import numpy as np
 from .._types import FloatArray
 from ..advice import Advice
 from ..complexity import structure_bounds, structure_cost
-from ..contest import FaceOff
+from ..face_off import FaceOff
 from ..methods import METHODS
 from ..problem import Coordinates, Problem
 from ..result import Result

@@ -1,0 +1,1 @@
+"""Compiling: the project's Numba decorators, the disk cache, the compiler's stopwatch."""

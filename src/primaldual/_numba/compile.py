@@ -1,0 +1,115 @@
+"""The project's Numba decorators: their flags, and what may go into the disk cache."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numba
+from numba.core import event
+from numba.extending import overload, register_jitable
+
+from .cache import usable_folder
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` on first call: cached on disk, without the GIL, division as in C."""
+    return _compiled(function)
+
+
+def reordered_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel whose sums may be made in any order, which lets them use vector registers."""
+    return _compiled(function, fastmath={"reassoc", "contract"})
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = usable_folder(function.__module__) or before
+    try:
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+    _keep_others_out(getattr(compiled, "_cache", None))
+    return compiled
+
+
+def _keep_others_out(cache: Any) -> None:
+    """Let the disk cache hold only what every process can read again.
+
+    A kernel compiled for a loss from a user's script would put a reference to that script into
+    the cache's index, and the next process could not load the index without it.
+    """
+    if cache is None:  # compilation is switched off
+        return
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        if not _is_ours(signature):
+            return None
+        try:
+            return load(signature, context)
+        except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
+            cache.flush()  # a damaged index: compile again
+            return None
+
+    def save_overload(signature: Any, data: Any) -> None:
+        if _is_ours(signature):
+            save(signature, data)
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
+
+
+def _is_ours(signature: Any) -> bool:
+    """Whether all named tuples in the signature are classes of this package."""
+    arguments = getattr(signature, "args", signature)
+    classes = [getattr(kind, "instance_class", None) for kind in arguments]
+    return all(kind is None or kind.__module__.startswith("primaldual.") for kind in classes)
+
+
+class _Stopwatch(event.Listener):
+    """Seconds inside the compiler; one kernel's compilation may contain another's.
+
+    As Numba's ``TimingListener``, but read by one attribute: a solve asks for it a dozen times.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0  # of compilations that have ended
+        self.depth = 0
+        self.began = 0.0
+
+    def on_start(self, event: Any) -> None:
+        if self.depth == 0:
+            self.began = time.perf_counter()
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
+
+
+_compilations = _Stopwatch()
+event.register("numba:compile", _compilations)
+
+
+def seconds_compiling() -> float:
+    """Seconds this process has spent in Numba's compiler, to be left out of measurements."""
+    return _compilations.seconds
+
+
+# For small functions that are called from kernels and from plain Python alike.
+inlined = register_jitable(error_model="numpy")
+# The same for parts of loops that should run in vector registers: a call would keep them out.
+inlined_in_loops = register_jitable(error_model="numpy", forceinline=True)
+
+# To give a function a body for kernels that depends on its arguments' types. Not strict: strict
+# overloads compare annotations, and the argument names of a user's methods.
+for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
+# The same for functions of rows: they are put where they are called. A call would hand over each
+# array of a row's storage as seven numbers, which takes as long as to read ten nonzeros.
+for_rows = partial(
+    overload, jit_options={"error_model": "numpy", "forceinline": True}, strict=False
+)

@@ -1,0 +1,1 @@
+"""How the data is stored, and all that depends on it: rows, products, norms, Gram matrices."""

@@ -1,0 +1,1 @@
+"""The methods that the engine chooses among, one file each."""

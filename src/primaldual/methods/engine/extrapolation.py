@@ -1,0 +1,205 @@
+"""Extrapolation of coordinate descent on the dual: the best point in the span of its last epochs.
+
+Where descent is slow, its epochs go on in nearly the same few directions. D is maximised over all
+combinations of the last moves of α at the price of a few vectors, without a look at the data: the
+moves of w = w(α) belong to them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._numba.compile import kernel, reordered_kernel
+from ..._types import FloatArray, IntArray
+from ...data.rows import row_add
+from ...losses import loss_conjugate_slopes, loss_nearest_dual
+from ...problem import Problem
+from .newton import solve_in_place
+
+# The moves of so many epochs are combined; fewer where so many points would take more than this
+# part of the data's memory, and more than a few bytes.
+MOVES, FEWEST_MOVES = 5, 2
+MEMORY, FEW_BYTES = 0.4, 4e6
+# So many examples are looked at together.
+BLOCK = 1024
+# Of the way to an end of its domain at which a conjugate is infinitely steep, only this part.
+INSIDE = 0.9
+# Shorter steps that are tried, each half of the one before.
+TRIES = 3
+# Moves smaller than this part of α, and combinations with larger numbers than this, would carry
+# their rounding errors into w.
+SMALLEST_MOVE, LARGEST_SHARE = 1e-9, 1e3
+
+
+class Past(NamedTuple):
+    """The points after the last epochs; row 0 is the oldest."""
+
+    alphas: FloatArray
+    ws: FloatArray
+    who: IntArray  # room for the examples that have moved
+
+
+def no_past() -> Past:
+    """Room for nothing: there is no extrapolation."""
+    return Past(np.empty((0, 0)), np.empty((0, 0)), np.empty(0, dtype=np.int64))
+
+
+def room_for_past(problem: Problem) -> Past:
+    """Room for as many points as fit."""
+    if not hasattr(type(problem.loss), "conjugate_slopes"):
+        return no_past()
+    n, d = problem.n, problem.d
+    bytes_of_data = problem.matrix.nnz * (problem.matrix.dtype.itemsize + 4.0)
+    points = int(max(MEMORY * bytes_of_data, FEW_BYTES) // (8 * (n + d)))
+    points = min(points, MOVES + 1)
+    if points <= FEWEST_MOVES:
+        return no_past()
+    return Past(np.empty((points, n)), np.empty((points, d)), np.empty(n, dtype=np.int64))
+
+
+@kernel
+def remember(past, known, alpha, w):  # type: ignore[no-untyped-def]
+    """Keep a point behind those that are known; return how many are known now."""
+    _copy(alpha, past.alphas[known])
+    _copy(w, past.ws[known])
+    return known + 1
+
+
+@kernel
+def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+    """Move α and w to about the best point in the span of the moves, if that is better.
+
+    F(α) = Σ_j c_j φ*(−α_j/c_j) + (λn/2) ‖w(α)‖², and the intercept's part, is what −nD is. One
+    Newton step in the span, then into the domain of φ*. By convexity the new point α' is better if
+    ⟨F'(α'), α' − α⟩ ≤ 0. The moves are left in ``past``. Return whether α has moved.
+    """
+    moves = past.alphas.shape[0] - 1
+    size = _to_moves(past.alphas, past.ws, past.who)
+    who, deltas, new = past.who[:size], past.alphas[:moves, :size], past.alphas[moves, :size]
+    if not _size(deltas[moves - 1]) > SMALLEST_MOVE * _size(alpha):
+        return False
+    H, g = np.zeros((moves, moves)), np.zeros(moves)
+    _system(who, deltas, past.ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g)
+    if not (solve_in_place(H, g) and _size(g) <= LARGEST_SHARE):
+        return False
+    new_w = past.ws[moves]  # the last rows are free: there goes the new point
+    for _ in range(TRIES):
+        _copy(w, new_w)
+        for i in range(size):
+            new[i] = alpha[who[i]]
+        for k in range(moves):
+            _add(past.ws[k], -g[k], new_w)
+            _add(deltas[k], -g[k], new)
+        slope, total = 0.0, bias[1]
+        for i in range(size):
+            j, aim = who[i], new[i]
+            if aim != alpha[j]:
+                new[i] = c[j] * loss_nearest_dual(loss, aim / c[j], y[j])
+                first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
+                if not abs(first) < np.inf:
+                    new[i] = alpha[j] + INSIDE * (new[i] - alpha[j])
+                    first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
+                slope += first * (new[i] - alpha[j])
+                if new[i] != aim:
+                    row_add(examples, j, (new[i] - aim) / lam_n, new_w)
+                total += new[i] - alpha[j]
+        slope += (bias[0] + shift * total) * (total - bias[1])
+        for i in range(w.size):
+            slope += lam_n * new_w[i] * (new_w[i] - w[i])
+        if slope <= 0.0:
+            for i in range(size):
+                alpha[who[i]] = new[i]
+            _copy(new_w, w)
+            bias[1] = total
+            return True
+        for k in range(moves):
+            g[k] *= 0.5
+    return False
+
+
+@kernel
+def _to_moves(alphas, ws, who):  # type: ignore[no-untyped-def]
+    """Turn points into moves, those of α only for the examples that have moved: ``who``.
+
+    Where examples rest, most have not. Return the number of those that have.
+    """
+    moves, size = alphas.shape[0] - 1, 0
+    moved = np.zeros(who.size, dtype=np.bool_)
+    for k in range(moves):
+        before, after = alphas[k], alphas[k + 1]
+        for j in range(who.size):
+            moved[j] |= after[j] != before[j]
+    for j in range(who.size):
+        who[size] = j
+        size += moved[j]
+    for k in range(moves):
+        before, after = alphas[k], alphas[k + 1]
+        for i in range(size):  # in place: i ≤ who_i
+            before[i] = after[who[i]] - before[who[i]]
+        before, after = ws[k], ws[k + 1]
+        for i in range(ws.shape[1]):
+            before[i] = after[i] - before[i]
+    return size
+
+
+@kernel
+def _system(who, deltas, ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g):  # type: ignore[no-untyped-def]
+    """Gradient and Hessian of F in the span of the moves; of the latter the lower triangle."""
+    moves = g.size
+    for k in range(moves):
+        g[k] = lam_n * _dot(ws[k], w)
+        for m in range(k + 1):
+            H[k, m] = lam_n * _dot(ws[k], ws[m])
+    # Block by block: what is made of one stays in a cache.
+    sums, most = np.zeros(moves), min(who.size, BLOCK)
+    first, second, bent = np.empty(most), np.empty(most), np.empty(most)
+    for start in range(0, who.size, BLOCK):
+        size = min(BLOCK, who.size - start)
+        for i in range(size):
+            j, first[i], second[i] = who[start + i], 0.0, 0.0
+            if c[j] > 0.0:
+                one, two = loss_conjugate_slopes(loss, alpha[j] / c[j], y[j])
+                if abs(one) < np.inf and two < np.inf:
+                    first[i], second[i] = one + bias[0] + shift * bias[1], two / c[j]
+        for k in range(moves):
+            delta, total = deltas[k, start : start + size], 0.0
+            for i in range(size):
+                bent[i] = second[i] * delta[i]
+                total += delta[i]
+            sums[k] += total
+            g[k] += _dot(delta, first)
+            for m in range(k + 1):
+                H[k, m] += _dot(deltas[m, start : start + size], bent)
+    for k in range(moves):
+        for m in range(k + 1):
+            H[k, m] += shift * sums[k] * sums[m]
+
+
+@reordered_kernel
+def _dot(one, two):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(one.size):
+        total += one[i] * two[i]
+    return total
+
+
+@reordered_kernel
+def _size(one):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(one.size):
+        total += abs(one[i])
+    return total
+
+
+@kernel
+def _copy(row, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = row[i]
+
+
+@kernel
+def _add(row, scale, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] += scale * row[i]

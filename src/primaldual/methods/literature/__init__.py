@@ -1,0 +1,1 @@
+"""The methods of the literature, one file each: pseudo-code, rate, cost, references, kernel."""
