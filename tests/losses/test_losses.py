@@ -726,7 +726,9 @@ def test_sums_are_compensated():
     c = read_only([1.0] + [1e-17] * n)
     z, y = np.full(n + 1, math.sqrt(2.0)), read_only(np.zeros(n + 1))
     expected = math.fsum(w * Squared().value(z[0], 0.0) for w in c)
-    assert sum_values(Squared(), z, y, c) == expected > Squared().value(z[0], 0.0)
+    # Inside one block the sum is plain, in as many lanes as the machine has: an ulp may be lost.
+    assert abs(sum_values(Squared(), z, y, c) - expected) <= np.spacing(expected)
+    assert expected - Squared().value(z[0], 0.0) > 100 * np.spacing(expected)
 
 
 # --- a user's own loss ----------------------------------------------------------------------------

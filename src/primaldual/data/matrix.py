@@ -203,7 +203,8 @@ class Matrix:
         # Random entries would add one over their number: little, compared with 1/n.
         enough = SAMPLE_FEATURES * len(values)
         some = values[:: -(-len(values) // SAMPLE), :enough].astype(np.float64, copy=False)
-        gram = some @ some.T
+        with np.errstate(over="ignore", invalid="ignore"):  # very large entries: seen below
+            gram = some @ some.T
         squares = gram.diagonal().copy()
         if len(some) < 2 or not 1e-150 < squares.min() <= squares.max() < 1e150:
             return 1.0  # nothing is known
