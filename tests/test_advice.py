@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from oracles import random_matrix, random_problem, reference_problem
+
 from primaldual import METHODS, SAMPLINGS, Problem, advise, datasets, solve, structure_cost
 from primaldual.complexity import importance_complexity
 from primaldual.engine.forecast import likely_side

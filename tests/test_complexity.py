@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import random_matrix, reference_problem
 from scipy import sparse
 
-from oracles import random_matrix, reference_problem
 from primaldual import Problem
 from primaldual.complexity import (
     accelerated_complexity,

@@ -29,6 +29,7 @@ from primaldual.data.rows import (
     EvenRows,
     SparseRows,
     UnitRows,
+    hessian_product,
     model_add,
     model_slope,
     row_add,
@@ -37,7 +38,6 @@ from primaldual.data.rows import (
     row_dot,
     row_ranges,
     row_slope,
-    rows_bend,
 )
 from primaldual.losses import Logistic
 
@@ -219,7 +219,7 @@ def test_values_that_are_alike_are_multiplied_as_others(few_are_many, X, kind):
         np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(found[0][0], A @ vector, atol=1e-14)
     np.testing.assert_allclose(found[0][1], scale @ A, atol=1e-14)
-    margins, sums = matrix.both_products(vector, scale)
+    margins, sums = matrix.products(vector, scale)
     np.testing.assert_allclose(margins, A @ vector, atol=1e-14)
     np.testing.assert_allclose(sums, scale @ A, atol=1e-14)
     lower = np.tril(A.T @ np.diag(np.abs(scale)) @ A)
@@ -568,7 +568,7 @@ def test_both_products_are_the_two_products(X, layout):
     rng = np.random.default_rng(0)
     w, alpha = rng.standard_normal(D), rng.standard_normal(N)
     alpha[3] = 0.0
-    margins, sums = Matrix(LAYOUTS[layout](X)).both_products(w, alpha)
+    margins, sums = Matrix(LAYOUTS[layout](X)).products(w, alpha)
     np.testing.assert_allclose(margins, X @ w, atol=1e-14)
     np.testing.assert_allclose(sums, X.T @ alpha, atol=1e-14)
 
@@ -577,7 +577,7 @@ def test_both_products_are_the_two_products(X, layout):
 def compiled_model(rows, first, second, vector, shift, slope, curvature, dots, out):
     for i in range(first.size):
         row_add_model(rows, i, first[i], second[i], slope, curvature)
-    return rows_bend(rows, second, vector, shift, dots, out)
+    return hessian_product(rows, second, vector, shift, dots, out)
 
 
 @pytest.mark.parametrize("as_compiled", [True, False])
@@ -623,7 +623,7 @@ def far_data(n, d, per_row):
 def test_products_with_far_vectors_are_those_of_scipy():
     X, w, alpha = far_data(2000, FAR_VECTOR + 1, 200)
     matrix = Matrix(X)
-    z, v = matrix.both_products(w, alpha)
+    z, v = matrix.products(w, alpha)
     for ours in (matrix.times(w), z):
         assert np.allclose(ours, X @ w, rtol=1e-12, atol=1e-12)
     for ours in (matrix.transposed_times(alpha), v):

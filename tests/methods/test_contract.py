@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles import random_problem, scipy_optimum
 from scipy import sparse
 
-from oracles import random_problem, scipy_optimum
 from primaldual import METHODS, SAMPLINGS, Problem, solve
 
 # Plain stochastic gradients converge sublinearly: their own promise is tested with them.

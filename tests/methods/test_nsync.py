@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from oracles import REFERENCE_OPTIMA, random_problem, reference_problem
+
 from primaldual.complexity import complexity
 from primaldual.methods import NSync
 from primaldual.samplings import Draws, Importance, TauNice, Uniform

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit
-
 from oracles import (
     REFERENCE_OPTIMA,
     dense_data,
@@ -14,6 +12,8 @@ from oracles import (
     reference_problem,
     scipy_optimum,
 )
+from scipy.special import expit
+
 from primaldual import LOSSES, Problem, solve
 from primaldual.complexity import complexity
 from primaldual.methods import Quartz

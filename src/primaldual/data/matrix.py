@@ -20,11 +20,11 @@ from .rows import (
     SparseRows,
     UnitRows,
     blocks,
-    fetch_targets,
+    prefetch_targets,
     row_add,
     row_dot,
     row_ranges,
-    rows_both,
+    rows_products,
 )
 
 # Up to so many entries BLAS multiplies fastest; beyond the caches, rows that are read in order do.
@@ -155,21 +155,21 @@ class Matrix:
         """Xᵀ α, accumulated in float64."""
         return self._product("feature", alpha)
 
-    def both_products(self, w: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def products(self, w: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """X w and Xᵀ α from one reading of the data."""
         margins, sums = np.zeros(self.shape[0]), np.zeros(self.shape[1])
         by_example = self._by == "example"
         arrays = (w, alpha, margins, sums) if by_example else (alpha, w, sums, margins)
         rows = self._major
         if rows.values.size <= ONE_CALL:
-            _both(rows, 0, len(arrays[2]), *arrays)
+            _products(rows, 0, len(arrays[2]), *arrays)
             return margins, sums
         if isinstance(rows, SparseRows):
             ranges = row_ranges(rows.indptr)
         else:
             ranges = ((part.start, part.stop) for part in blocks(rows.values, ONE_CALL))
         for first, last in ranges:
-            _both(rows, first, last, *arrays)
+            _products(rows, first, last, *arrays)
         return margins, sums
 
     def densified(self) -> Matrix:
@@ -287,7 +287,7 @@ def _gather(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
     large = vector.size > FAR_VECTOR
     for i in range(first, last):
         if large and i + 1 < last:
-            fetch_targets(rows, i + 1, vector)
+            prefetch_targets(rows, i + 1, vector)
         out[i] = row_dot(rows, i, vector)
 
 
@@ -296,14 +296,14 @@ def _scatter(rows, vector, first, last, out):  # type: ignore[no-untyped-def]
     large = out.size > FAR_VECTOR
     for i in range(first, last):
         if large and i + 1 < last:
-            fetch_targets(rows, i + 1, out)
+            prefetch_targets(rows, i + 1, out)
         if vector[i] != 0.0:
             row_add(rows, i, vector[i], out)
 
 
 @kernel
-def _both(rows, first, last, vector, scales, dots, out):  # type: ignore[no-untyped-def]
-    rows_both(rows, first, last, vector, scales, dots, out)
+def _products(rows, first, last, vector, scales, dots, out):  # type: ignore[no-untyped-def]
+    rows_products(rows, first, last, vector, scales, dots, out)
 
 
 @kernel

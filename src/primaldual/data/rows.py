@@ -34,7 +34,7 @@ AHEAD = 4
 CACHED, FAR = 100_000, 2_500_000
 # So many entries of a row are asked for; the processor sees the rest coming by itself. It does not
 # see what they look up: of a vector, so many; a model is asked for along the way.
-FETCHED, TARGETS = 128, 2048
+PREFETCHED, TARGETS = 128, 2048
 # A core's own cache holds a vector of so many entries: what a row looks up in a larger one is asked
 # for, one visit before.
 CACHED_VECTOR = 130_000
@@ -53,7 +53,7 @@ def prefetch_far(array: Any, i: int) -> None:
     """The same, but only into the second cache: it can wait for more entries at a time."""
 
 
-def _ask_for(rows: Any, first: Any, last: Any, vector: Any) -> None:
+def _prefetch_entries(rows: Any, first: Any, last: Any, vector: Any) -> None:
     """Ask the memory for the entries of ``vector``, or its rows, that some stored values meet."""
 
 
@@ -145,7 +145,7 @@ class SparseRows(NamedTuple):
             slope[j] += first * x
             curvature[j] += second * x * x
 
-    def both(
+    def products(
         self, first: int, last: int, vector: FloatArray, scales: FloatArray,
         dots: FloatArray, out: FloatArray
     ) -> None:  # fmt: skip
@@ -154,24 +154,24 @@ class SparseRows(NamedTuple):
         for i in range(np.uint64(first), np.uint64(last)):
             following: Any = i + np.uint64(1)
             if large and following < np.uint64(last):
-                fetch_targets(self, following, vector)
-                fetch_targets(self, following, out)
+                prefetch_targets(self, following, vector)
+                prefetch_targets(self, following, out)
             if scales[i] != 0.0:
                 dots[i] = _dot_and_add(self, i, vector, scales[i], out)
             else:
                 dots[i] = row_dot(self, i, vector)
 
-    def bend(
+    def hessian_product(
         self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
     ) -> float:
-        """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; rows with h_i = 0 rest."""
+        """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; zero h_i are skipped."""
         energy, large = 0.0, vector.size > FAR_VECTOR
         for i in range(np.uint64(h.size)):
             if h[i] != 0.0:
                 following: Any = i + np.uint64(1)
                 if large and following < np.uint64(h.size):
-                    fetch_targets(self, following, vector)
-                    fetch_targets(self, following, out)
+                    prefetch_targets(self, following, vector)
+                    prefetch_targets(self, following, out)
                 dot = row_dot(self, i, vector) + shift
                 scale = h[i] * dot
                 energy += scale * dot
@@ -179,34 +179,34 @@ class SparseRows(NamedTuple):
                 dots[i] = dot  # at last: where the row is would be looked up again behind it
         return energy
 
-    def fetch(self, i: int, later: int) -> None:
+    def prefetch(self, i: int, later: int) -> None:
         """Ask the memory for row_i, line by line, and for where row ``later`` begins."""
         prefetch(self.indptr, later)
         if self.values.size <= FAR:
-            row_bring(self, i)
+            prefetch_row_near(self, i)
             return
         first = self.indptr[i]
-        last = min(self.indptr[i + 1], first + FETCHED)
+        last = min(self.indptr[i + 1], first + PREFETCHED)
         for k in range(first, row_valued(self, first, last), 8):
             prefetch_far(self.values, k)
         for k in range(first, last, 16):
             prefetch_far(self.indices, k)
 
-    def bring(self, i: int) -> None:
+    def prefetch_near(self, i: int) -> None:
         """Ask for row_i, line by line, into the first cache."""
         first = self.indptr[i]
-        last = min(self.indptr[i + 1], first + FETCHED)
+        last = min(self.indptr[i + 1], first + PREFETCHED)
         for k in range(first, row_valued(self, first, last), 8):
             prefetch(self.values, k)
         for k in range(first, last, 16):
             prefetch(self.indices, k)
 
-    def fetch_targets(self, i: int, vector: FloatArray) -> None:
+    def prefetch_targets(self, i: int, vector: FloatArray) -> None:
         """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
-        most = np.uint64(TARGETS if vector.ndim == 1 else FETCHED)
+        most = np.uint64(TARGETS if vector.ndim == 1 else PREFETCHED)
         first = np.uint64(self.indptr[i])
         last = min(np.uint64(self.indptr[i + 1]), first + most)
-        _ask_for(self, first, last, vector)
+        _prefetch_entries(self, first, last, vector)
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
         """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
@@ -222,11 +222,11 @@ class SparseRows(NamedTuple):
         slope, curvature = 0.0, 0.0
         # Block by block, the next one's entries of the model asked for before.
         first, last = _span(self.indptr, i)
-        block = np.uint64(FETCHED) if model.size > FAR_MODEL else last - first
+        block = np.uint64(PREFETCHED) if model.size > FAR_MODEL else last - first
         start = first
         while start < last:
             stop = min(start + block, last)
-            _ask_for(self, stop, min(stop + block, last), model)
+            _prefetch_entries(self, stop, min(stop + block, last), model)
             for k in range(start, stop):
                 j, x = np.uint64(self.indices[k]), row_entry(self, first, k)
                 slope += model[j, 0] * x
@@ -312,7 +312,7 @@ class DenseRows(NamedTuple):
         for j in range(np.uint64(self.values.shape[1])):
             out[j] += (a * one[j] + b * two[j]) + (c * three[j] + e * four[j])
 
-    def both(
+    def products(
         self, first: int, last: int, vector: FloatArray, scales: FloatArray,
         dots: FloatArray, out: FloatArray
     ) -> None:  # fmt: skip
@@ -329,10 +329,10 @@ class DenseRows(NamedTuple):
             dots[i] = row_dot(self, i, vector)
             row_add(self, i, scales[i], out)
 
-    def bend(
+    def hessian_product(
         self, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
     ) -> float:
-        """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; rows with h_i = 0 rest."""
+        """Out += Σ_i h_i dots_i row_i, dots_i = ⟨row_i, vector⟩ + shift; zero h_i are skipped."""
         energy, i, size = 0.0, 0, h.size
         while i < size:
             if h[i] == 0.0:
@@ -353,16 +353,16 @@ class DenseRows(NamedTuple):
             i = last
         return energy
 
-    def fetch(self, i: int, later: int) -> None:
+    def prefetch(self, i: int, later: int) -> None:
         """Ask the memory for row_i, line by line."""
         width = self.values.shape[1]
-        for j in range(0, min(width, FETCHED), 8):
+        for j in range(0, min(width, PREFETCHED), 8):
             prefetch(self.values, i * width + j)
 
-    def bring(self, i: int) -> None:
+    def prefetch_near(self, i: int) -> None:
         """Nothing: it has been asked for already."""
 
-    def fetch_targets(self, i: int, vector: FloatArray) -> None:
+    def prefetch_targets(self, i: int, vector: FloatArray) -> None:
         """Nothing: a dense row reads the vector from end to end."""
 
     def slope(self, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
@@ -422,19 +422,19 @@ def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: Fl
     return self.slope(i, loss, z, y, c)
 
 
-def row_fetch(self: Rows, i: int, later: int) -> None:
+def prefetch_row(self: Rows, i: int, later: int) -> None:
     """Ask the memory for row_i, which will be read soon, and for where row ``later`` begins."""
-    self.fetch(i, later)
+    self.prefetch(i, later)
 
 
-def row_bring(self: Rows, i: int) -> None:
-    """Ask for row_i into the first cache, where ``row_fetch`` asked only for the second one."""
-    self.bring(i)
+def prefetch_row_near(self: Rows, i: int) -> None:
+    """Ask for row_i into the first cache, where ``prefetch_row`` asked only for the second one."""
+    self.prefetch_near(i)
 
 
-def fetch_targets(self: Rows, i: int, vector: FloatArray) -> None:
+def prefetch_targets(self: Rows, i: int, vector: FloatArray) -> None:
     """Ask the memory for what row_i will look up in ``vector`` soon."""
-    self.fetch_targets(i, vector)
+    self.prefetch_targets(i, vector)
 
 
 def row_add_model(
@@ -444,22 +444,22 @@ def row_add_model(
     self.add_model(i, first, second, slope, curvature)
 
 
-def rows_both(
+def rows_products(
     self: Rows, first: int, last: int, vector: FloatArray, scales: FloatArray,
     dots: FloatArray, out: FloatArray
 ) -> None:  # fmt: skip
     """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i for a range of rows, read once."""
-    self.both(first, last, vector, scales, dots, out)
+    self.products(first, last, vector, scales, dots, out)
 
 
-def rows_bend(
+def hessian_product(
     self: Rows, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
 ) -> float:
     """Out += Σ_i h_i dots_i row_i with dots_i = ⟨row_i, vector⟩ + shift; return Σ_i h_i dots_i².
 
     Rows with h_i = 0 may be left out, and then their dots_i too.
     """
-    return self.bend(h, vector, shift, dots, out)
+    return self.hessian_product(h, vector, shift, dots, out)
 
 
 def add_four(
@@ -545,18 +545,18 @@ def _row_add_model(self: Any, i: Any, first: Any, second: Any, slope: Any, curva
         return self.instance_class.add_model
 
 
-@for_rows(rows_both)
-def _rows_both(
+@for_rows(rows_products)
+def _rows_products(
     self: Any, first: Any, last: Any, vector: Any, scales: Any, dots: Any, out: Any
 ) -> Any:
     if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.both
+        return self.instance_class.products
 
 
-@for_rows(rows_bend)
-def _rows_bend(self: Any, h: Any, vector: Any, shift: Any, dots: Any, out: Any) -> Any:
+@for_rows(hessian_product)
+def _hessian_product(self: Any, h: Any, vector: Any, shift: Any, dots: Any, out: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.bend
+        return self.instance_class.hessian_product
 
 
 @for_rows(add_four)
@@ -565,22 +565,22 @@ def _add_four(self: Any, i: Any, a: Any, b: Any, c: Any, e: Any, out: Any) -> An
         return self.instance_class.add_four
 
 
-@for_rows(row_fetch)
-def _row_fetch(self: Any, i: Any, later: Any) -> Any:
+@for_rows(prefetch_row)
+def _prefetch_row(self: Any, i: Any, later: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.fetch
+        return self.instance_class.prefetch
 
 
-@for_rows(row_bring)
-def _row_bring(self: Any, i: Any) -> Any:
+@for_rows(prefetch_row_near)
+def _prefetch_row_near(self: Any, i: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.bring
+        return self.instance_class.prefetch_near
 
 
-@for_kernels(fetch_targets)
-def _fetch_targets(self: Any, i: Any, vector: Any) -> Any:
+@for_kernels(prefetch_targets)
+def _prefetch_targets(self: Any, i: Any, vector: Any) -> Any:
     if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.fetch_targets
+        return self.instance_class.prefetch_targets
 
 
 def _hint(locality: int) -> Any:
@@ -623,8 +623,8 @@ def _prefetch_far(array: Any, i: Any) -> Any:
     return ask
 
 
-@for_kernels(_ask_for)
-def _asked_for(rows: Any, first: Any, last: Any, vector: Any) -> Any:
+@for_kernels(_prefetch_entries)
+def _prefetched_entries(rows: Any, first: Any, last: Any, vector: Any) -> Any:
     def ask(rows, first, last, vector):  # type: ignore[no-untyped-def]
         width = vector.size // vector.shape[0]
         for k in range(first, last):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._numba.compile import kernel
-from ..data.rows import rows_bend
+from ..data.rows import hessian_product
 from ..methods.engine.newton import is_small
 from ..methods.engine.newton_cg import makes_all_steps
 from ..problem import Problem
@@ -183,7 +183,7 @@ def _overlap(examples, scale, n):  # type: ignore[no-untyped-def]
             signed[i] = -scale[i] if random and state >> np.uint64(63) else scale[i]
             used += scale[i] > 0.0
         image[:] = 0.0
-        rows_bend(examples, ones, signed, 0.0, dots, image)
+        hessian_product(examples, ones, signed, 0.0, dots, image)
         square = 0.0
         for i in range(scale.size):
             square += (scale[i] * image[i]) ** 2

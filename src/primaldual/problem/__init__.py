@@ -20,7 +20,7 @@ from .._cached import cached_property
 from .._numba.compile import kernel, reordered_kernel
 from .._types import FloatArray, IntArray
 from ..data.matrix import Matrix, finite_nonzeros, is_plain
-from ..data.rows import Rows, rows_both
+from ..data.rows import Rows, rows_products
 from ..losses import loss_slopes
 from ..losses.custom import as_loss, loss_name
 from ..losses.sums import derivatives, sum_conjugates, sum_values, sum_values_and_gaps
@@ -342,7 +342,7 @@ class Problem:
             w = w_of_alpha = self.primal_point(alpha)
             z = self.matrix.times(w)
         elif given:
-            z, w_of_alpha = self.matrix.both_products(w, alpha)
+            z, w_of_alpha = self.matrix.products(w, alpha)
             w_of_alpha /= lam_n
         else:
             z = self.matrix.times(w)
@@ -405,7 +405,7 @@ def _pair(examples, loss, y, c, lam_n, w, alpha):  # type: ignore[no-untyped-def
     All in one call: on small data several would take longer than the work in them.
     """
     z, w_of_alpha = np.empty(y.size), np.zeros(w.size)
-    rows_both(examples, 0, y.size, w, alpha, z, w_of_alpha)
+    rows_products(examples, 0, y.size, w, alpha, z, w_of_alpha)
     for i in range(w.size):
         w_of_alpha[i] /= lam_n
     total, gaps = sum_values_and_gaps(loss, z, alpha, y, c)

@@ -16,12 +16,12 @@ from ...data.rows import (
     CACHED,
     CACHED_VECTOR,
     FAR,
-    fetch_targets,
     prefetch,
+    prefetch_row,
+    prefetch_row_near,
+    prefetch_targets,
     row_add_back,
-    row_bring,
     row_dot,
-    row_fetch,
 )
 from ...engine.prices import epoch_price
 from ...losses import loss_quick_gap, loss_quick_step, loss_slopes
@@ -386,11 +386,11 @@ def _visit(order, quiet, numbers, examples, loss, lam_n, w, bias, shift):  # typ
     for k in range(order.size):
         if k < last:
             later = order[k + 2 * AHEAD]
-            row_fetch(examples, order[k + AHEAD], later)
+            prefetch_row(examples, order[k + AHEAD], later)
             if asks:
-                fetch_targets(examples, order[k + 1], w)
+                prefetch_targets(examples, order[k + 1], w)
             elif far:
-                row_bring(examples, order[k + 1])
+                prefetch_row_near(examples, order[k + 1])
             prefetch(quiet, later)
             prefetch(numbers, 4 * later)
         j = np.uint64(order[k])

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from ..._numba.compile import inlined, kernel, reordered_kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
-from ...data.rows import row_add_model, row_dot, rows_bend
+from ...data.rows import hessian_product, row_add_model, row_dot
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import CHUNK
@@ -374,7 +374,7 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
                 v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
         curvature, corner = _multiply(lam_n, v.direction, v.product), 0.0
         shift = v.direction[d] if fit_intercept else 0.0
-        curvature += rows_bend(examples, v.second, v.direction, shift, v.moved, v.product)
+        curvature += hessian_product(examples, v.second, v.direction, shift, v.moved, v.product)
         if fit_intercept:
             for j in range(v.z.size):
                 if v.second[j] != 0.0:

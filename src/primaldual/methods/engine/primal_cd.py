@@ -17,13 +17,13 @@ from ...data.rows import (
     CACHED,
     CACHED_VECTOR,
     FAR,
-    fetch_targets,
     model_add,
     model_slope,
     prefetch,
+    prefetch_row,
+    prefetch_row_near,
+    prefetch_targets,
     row_add,
-    row_bring,
-    row_fetch,
 )
 from ...losses import loss_loop_slopes
 from ...problem import Problem
@@ -268,11 +268,11 @@ def _epoch(order, features, model, gradient, lam_n, w, delta):  # type: ignore[n
     for k in range(order.size):
         if k < last:
             later = order[k + 2 * AHEAD]
-            row_fetch(features, order[k + AHEAD], later)
+            prefetch_row(features, order[k + AHEAD], later)
             if asks:
-                fetch_targets(features, order[k + 1], model)
+                prefetch_targets(features, order[k + 1], model)
             elif far:
-                row_bring(features, order[k + 1])
+                prefetch_row_near(features, order[k + 1])
             prefetch(w, later)
             prefetch(delta, later)
             if adds:
