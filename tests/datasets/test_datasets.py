@@ -21,6 +21,7 @@ from scipy import sparse
 
 from primaldual import datasets
 from primaldual.binary import cost_ranges, ratio_range
+from primaldual.datasets import real
 
 CORNERS = ("primal_worst", "dual_worst", "both_best", "both_worst")
 
@@ -616,7 +617,7 @@ def test_load_reads_plain_and_compressed_files(
 def test_load_reads_heart_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     beside = Path(__file__).resolve().parents[3] / "shared" / "data"
     folder = Path(os.environ.get("PRIMALDUAL_DATA") or beside)
-    if not any((folder / f"heart_scale{ending}").is_file() for ending in datasets._ENDINGS):
+    if not any((folder / f"heart_scale{ending}").is_file() for ending in real.ENDINGS):
         pytest.skip("no heart_scale: set PRIMALDUAL_DATA to a folder with heart_scale.svm[.xz]")
     monkeypatch.setenv("PRIMALDUAL_DATA", str(folder))
     X, y = datasets.load("heart_scale")
@@ -758,6 +759,6 @@ def test_a_name_with_folders_is_refused(name: str) -> None:
 
 
 def test_no_name_is_listed_twice() -> None:
-    names = " ".join(datasets._ON_SITE.values()).split()
+    names = " ".join(real.ON_SITE.values()).split()
     assert len(names) == len(set(names)) > 100
-    assert datasets._address("news20.binary") == f"{datasets.SITE}/binary/news20.binary.bz2"
+    assert real.address_of("news20.binary") == f"{datasets.SITE}/binary/news20.binary.bz2"

@@ -29,9 +29,9 @@ from primaldual.samplings import (
     Permutation,
     TauNice,
     Uniform,
-    _alias_table,
     spectral_spread,
 )
+from primaldual.samplings.draws import alias_table
 
 modestly = settings(max_examples=20, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
@@ -317,7 +317,7 @@ def test_permutations_visit_every_coordinate_once_per_epoch():
 def test_the_alias_table_holds_exactly_the_distribution(seed, size):
     p = np.random.default_rng(seed).lognormal(sigma=3, size=size)
     p /= p.sum()
-    accept, alias = _alias_table(p)
+    accept, alias = alias_table(p)
     assert ((accept >= 0) & (accept <= 1)).all()
     held = (accept + np.bincount(alias, weights=1 - accept, minlength=size)) / size
     np.testing.assert_allclose(held, p, atol=1e-15, rtol=1e-12)
