@@ -48,7 +48,7 @@ from primaldual.losses.sums import (
     sum_values_and_gaps,
 )
 from primaldual.losses.vector_math import exp_below_zero, log1p_of_part
-from primaldual.methods.engine.newton import set_slopes
+from primaldual.methods.engine.second_order import set_slopes
 
 PARAMETERS = {
     "smoothed_hinge": {"smoothing": 0.3},

@@ -18,9 +18,10 @@ from ..methods.base import Method
 from ..methods.engine.dual_cd import DualCD
 from ..methods.engine.gram_newton import GramNewton
 from ..methods.engine.gram_newton_cg import GramNewtonCG
-from ..methods.engine.newton import Newton, is_small, slopes
+from ..methods.engine.newton import Newton
 from ..methods.engine.newton_cg import NewtonCG, products_in_a_call
 from ..methods.engine.primal_cd import INNER_EPOCHS, PrimalCD
+from ..methods.engine.second_order import is_small, slopes
 from ..methods.engine.ssnal import SSNAL
 from ..problem import Problem
 from ..samplings import Draws, Sampling

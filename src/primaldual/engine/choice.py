@@ -6,8 +6,8 @@ import numpy as np
 
 from .._numba.compile import kernel
 from ..data.rows import hessian_product
-from ..methods.engine.newton import is_small
 from ..methods.engine.newton_cg import makes_all_steps
+from ..methods.engine.second_order import is_small
 from ..problem import Problem
 from .prices import (
     FEW_EPOCHS_DENSE,

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._types import FloatArray
-from ..methods.engine.newton import hessian_work
+from ..methods.engine.second_order import hessian_work
 from ..problem import Problem
 from .choice import crowded, descent_choice, sample_size, sampled
 from .prices import (

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
-from ..methods.engine.newton import hessian_work, is_small, starts_on_samples
+from ..methods.engine.newton import starts_on_samples
 from ..methods.engine.newton_cg import makes_all_steps
+from ..methods.engine.second_order import hessian_work, is_small
 from ..problem import Problem
 
 # A nonzero in coordinate descent, its row met in random order, by whether what it looks up is in a

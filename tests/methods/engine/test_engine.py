@@ -14,9 +14,18 @@ from primaldual.methods.engine import newton_cg, primal_cd
 from primaldual.methods.engine.dual_cd import DualCD
 from primaldual.methods.engine.gram_newton import GramNewton
 from primaldual.methods.engine.gram_newton_cg import GramNewtonCG
-from primaldual.methods.engine.newton import Newton, cholesky_solver, is_small, line_search, slopes
-from primaldual.methods.engine.newton_cg import LOOSEST, NewtonCG, next_forcing
+from primaldual.methods.engine.newton import Newton
+from primaldual.methods.engine.newton_cg import NewtonCG
 from primaldual.methods.engine.primal_cd import PrimalCD
+from primaldual.methods.engine.second_order import (
+    LOOSEST,
+    cholesky_solver,
+    is_small,
+    line_search,
+    next_forcing,
+    slopes,
+    temper,
+)
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +135,10 @@ def test_smooth_losses_let_nobody_rest(text):
 
 def test_the_root_of_a_diagonal_preconditions_unless_it_spans_too_much():
     diagonal = np.array([4.0, 9.0, 1.0])
-    newton_cg.temper(diagonal)
+    temper(diagonal)
     assert diagonal.tolist() == [2.0, 3.0, 1.0]
     units = np.array([1e-7, 1.0, 1e7])
-    newton_cg.temper(units)
+    temper(units)
     assert units.tolist() == [1e-7, 1.0, 1e7]
 
 
@@ -175,7 +184,7 @@ def test_the_compiled_run_of_newton_steps_is_newtons_method(loss, fit_intercept,
     problem = Problem(X, y, loss=loss, lam=1e-3, fit_intercept=fit_intercept)
     assert is_small(problem)
     compiled = solve(problem, Newton(), tol=1e-11)
-    monkeypatch.setattr("primaldual.methods.engine.newton.SMALL", 0)
+    monkeypatch.setattr("primaldual.methods.engine.newton.is_small", lambda problem: False)
     stepwise = solve(problem, Newton(), tol=1e-11)
     assert compiled.converged and stepwise.converged
     np.testing.assert_allclose(compiled.w, stepwise.w, atol=1e-7)
@@ -342,22 +351,21 @@ def test_a_sparse_matrix_without_zeros_is_stored_as_dense_rows():
         np.testing.assert_array_equal(problem.matrix.counts("feature"), [4, 4, 4])
 
 
-def test_a_matrix_factored_block_by_block_solves_the_same(monkeypatch):
+def test_a_matrix_factored_block_by_block_solves_the_same():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((50, 50))
     hessian, right = A @ A.T, rng.standard_normal(50)
     whole = cholesky_solver(np.tril(hessian), 0.5)(right)
-    monkeypatch.setattr("primaldual.methods.engine.newton.BLOCK", 8)
-    np.testing.assert_allclose(cholesky_solver(np.tril(hessian), 0.5)(right), whole, rtol=1e-10)
+    blocks = cholesky_solver(np.tril(hessian), 0.5, block=8)(right)
+    np.testing.assert_allclose(blocks, whole, rtol=1e-10)
     np.testing.assert_allclose(hessian @ whole + 0.5 * whole, right, atol=1e-10)
 
 
-def test_a_singular_matrix_factored_block_by_block_gets_a_little_more_ridge(monkeypatch):
-    monkeypatch.setattr("primaldual.methods.engine.newton.BLOCK", 8)
+def test_a_singular_matrix_factored_block_by_block_gets_a_little_more_ridge():
     A = np.random.default_rng(0).standard_normal((50, 20))
     hessian = A @ A.T
     right = hessian @ np.ones(50)
-    found = cholesky_solver(hessian.copy(), 0.0)(right)
+    found = cholesky_solver(hessian.copy(), 0.0, block=8)(right)
     np.testing.assert_allclose(hessian @ found, right, atol=1e-6)
 
 

@@ -16,7 +16,7 @@ from ..._types import FloatArray, IntArray
 from ...data.rows import row_add
 from ...losses import loss_conjugate_slopes, loss_nearest_dual
 from ...problem import Problem
-from .newton import solve_in_place
+from .second_order import solve_in_place
 
 # The moves of so many epochs are combined; fewer where so many points would take more than this
 # part of the data's memory, and more than a few bytes.

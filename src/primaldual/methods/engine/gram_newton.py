@@ -14,7 +14,7 @@ from ...losses.sums import sum_values
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_alpha, into_domain
-from .newton import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
+from .second_order import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
 
 # A curvature below this part of the largest one counts as none.
 FLAT = 1e-14

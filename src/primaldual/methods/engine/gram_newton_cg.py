@@ -15,8 +15,8 @@ from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_alpha
 from .gram_newton import FLAT, move, not_too_far
-from .newton import SHORT, slopes
-from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS, next_forcing, temper
+from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS
+from .second_order import SHORT, next_forcing, slopes, temper
 
 Operator = Callable[[FloatArray], FloatArray]
 

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ..._numba.compile import kernel, reordered_kernel
+from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity
 from ...data.gram import HESSIAN_BLOCK, add_to_hessian, dense_hessian, put_by_feature
 from ...data.rows import row_add, row_dot
-from ...losses import (
-    loss_loop_slopes,
-    loss_nearest_dual,
-    loss_quick_gap,
-)
+from ...losses import loss_loop_slopes
 from ...problem import Problem
 from ...samplings import Draws, Sampling
+from .second_order import (
+    BLAS,
+    SHORT,
+    cholesky_solver,
+    gap_after,
+    hessian_work,
+    is_small,
+    line_search,
+    linearised_dual,
+    near_gaps,
+    newton_direction,
+    set_slopes,
+    slopes,
+    solve_in_place,
+    starting_point,
+)
 
 # A first solve on a random sample of the examples costs little and lands near the optimum:
 # samples start at this many examples per feature and grow by this factor.
@@ -34,25 +42,6 @@ SAMPLE_GROWTH = 8
 SAMPLE_ACCURACY = 0.3
 SAMPLE_STEPS = 12
 
-# Where a loss is flat, φ'' says little: after a step shorter than this one step is made with β in
-# its place, which cannot overshoot.
-SHORT = 0.1
-
-# Points that a line search tries, at most.
-LINE_STEPS = 41
-# A slope has risen evenly if its derivative is this part of that on average so far, or one over it.
-EVEN = 0.5
-
-# Multiply-adds that BLAS does in the time coordinate descent needs for one nonzero.
-BLAS = 16
-
-# Matrices larger than this are factored block by block.
-BLOCK = 512
-
-# Up to n d² = SMALL a whole run of Newton steps is one call, to this part of P(0); with more
-# features than this, BLAS or conjugate gradients are faster.
-SMALL = 16_000_000
-SMALL_FEATURES = 40
 # With so many examples its first steps are made on a sample too.
 SMALL_EXAMPLES = 10_000
 SMALL_STEPS = 30
@@ -164,12 +153,6 @@ class Newton:
         return Complexity(1.0, _step_work(problem), problem.matrix.nnz)
 
 
-def is_small(problem: Problem) -> bool:
-    """Whether the steps of dense data are so cheap that one call should make them all."""
-    few = problem.d <= SMALL_FEATURES and problem.n * problem.d**2 <= SMALL
-    return few and not problem.matrix.is_sparse
-
-
 def starts_on_samples(problem: Problem) -> bool:
     """Whether there are so many examples that the first steps are made on a part of them.
 
@@ -180,35 +163,6 @@ def starts_on_samples(problem: Problem) -> bool:
     if is_small(problem) and problem.n < SMALL_EXAMPLES:
         return False
     return _first_size(problem) * SAMPLE_GROWTH <= 2 * problem.n
-
-
-def hessian_work(problem: Problem) -> float:
-    """The multiply-adds of XᵀDiag(h)X."""
-    if problem.matrix.is_sparse:
-        return problem.examples.pairs
-    return problem.n * problem.d * (problem.d + 1) / 2
-
-
-def starting_point(
-    problem: Problem, w: FloatArray | None, alpha: FloatArray | None = None
-) -> tuple[FloatArray, float, FloatArray]:
-    """w, or w(α), its best intercept and margins; zero if that is better.
-
-    Far out, losses have next to no curvature, and a Newton step from there can be worthless.
-    """
-    if w is None and alpha is not None:
-        w = problem.primal_point(alpha)
-    if w is not None and w.any():
-        z = problem.matrix.times(w)
-        b = problem.best_intercept(z)
-        z += b
-        if problem.primal_value(w, z) <= problem.primal_at_zero:
-            return w.copy(), b, z
-    z = np.zeros(problem.n)
-    b = problem.best_intercept(z)
-    if b:
-        z += b
-    return np.zeros(problem.d), b, z
 
 
 def _samples(problem: Problem, rng: Generator) -> list[IntArray]:
@@ -257,25 +211,6 @@ def _step(state: State) -> float:
     gaps = near_gaps(p.loss, state.z, state.alpha, p.y, p.sample_weight, *after)
     state.gap = gap_after(s, gaps / p.n if consistent else np.inf, state.gap)
     return _step_work(p)
-
-
-def newton_direction(
-    p: Problem,
-    solve: Callable[[FloatArray], FloatArray],
-    gradient: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-) -> tuple[FloatArray, float]:
-    """δ and its intercept part, where ``solve`` divides by XᵀDiag(h)X + λn I."""
-    delta, delta_b = solve(-gradient), 0.0
-    if p.fit_intercept:
-        column = p.matrix.transposed_times(second)
-        back = solve(column)
-        pivot = float(second.sum()) - float(column @ back)
-        if pivot > 0:
-            delta_b = -(float(first.sum()) + float(column @ delta)) / pivot
-            delta -= delta_b * back
-    return delta, delta_b
 
 
 def _step_work(problem: Problem) -> float:
@@ -426,181 +361,3 @@ def _small_system(features, lam_n, fit_intercept, first, second, w, H, g):  # ty
         for j in range(n):
             g[d] += first[j]
             H[d, d] += second[j]
-
-
-@kernel
-def solve_in_place(H, g):  # type: ignore[no-untyped-def]
-    """Overwrite g by H⁻¹ g through the Cholesky factor of the lower triangle, in unit diagonal."""
-    size = g.size
-    scale = np.empty(size)
-    for i in range(size):
-        if not H[i, i] > 0.0:
-            return False
-        scale[i] = 1.0 / math.sqrt(H[i, i])
-    for i in range(size):
-        for k in range(i + 1):
-            total = H[i, k] * scale[i] * scale[k]
-            for m in range(k):
-                total -= H[i, m] * H[k, m]
-            if i == k:
-                if not total > 1e-13:
-                    return False
-                H[i, i] = math.sqrt(total)
-            else:
-                H[i, k] = total / H[k, k]
-    for i in range(size):
-        total = g[i] * scale[i]
-        for k in range(i):
-            total -= H[i, k] * g[k]
-        g[i] = total / H[i, i]
-    for i in range(size - 1, -1, -1):
-        total = g[i]
-        for k in range(i + 1, size):
-            total -= H[k, i] * g[k]
-        g[i] = total / H[i, i]
-    for i in range(size):
-        g[i] *= scale[i]
-    return True
-
-
-def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
-    first, second = np.empty(problem.n), np.empty(problem.n)
-    set_slopes(problem.loss, z, problem.y, problem.sample_weight, first, second)
-    return first, second
-
-
-@kernel
-def set_slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
-    """Fill in c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
-    for j in range(z.size):
-        slope, curvature = loss_loop_slopes(loss, z[j], y[j])
-        first[j], second[j] = c[j] * slope, c[j] * curvature
-
-
-@reordered_kernel
-def near_gaps(loss, z, alpha, y, c, first, second):  # type: ignore[no-untyped-def]
-    """About Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j], where c_j φ'_j and c_j φ''_j are known."""
-    total = 0.0
-    for j in range(z.size):
-        if c[j] > 0.0:
-            each = 1.0 / c[j]
-            total += c[j] * loss_quick_gap(
-                loss, z[j], each * alpha[j], y[j], each * first[j], each * second[j]
-            )
-    return total
-
-
-def gap_after(s: float, gap: float, before: float) -> float:
-    """The gap of the pair after a full step; unknown after a shorter one, unchanged after none."""
-    return gap if s == 1.0 else before if s == 0.0 else np.inf
-
-
-def cholesky_solver(hessian: FloatArray, ridge: float) -> Callable[[FloatArray], FloatArray]:
-    """Solve (hessian + ridge I) δ = right by Cholesky, in units that make the diagonal 1."""
-    diagonal = np.einsum("ii->i", hessian)
-    diagonal += ridge
-    scale = 1.0 / np.sqrt(diagonal)
-    scaled, more = np.empty_like(hessian), 0.0
-    while True:
-        np.multiply(hessian, scale, out=scaled)
-        scaled *= scale[:, None]
-        np.einsum("ii->i", scaled)[:] += more
-        # LAPACK's Fortran order makes the lower triangle the upper one of the transpose.
-        if len(scaled) > 4 * BLOCK:
-            factor, failed = _factored(scaled)
-        else:
-            factor, failed = dpotrf(scaled.T, lower=0, overwrite_a=1, clean=0)
-        if not failed:
-            break
-        more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
-
-    def solve(right: FloatArray) -> FloatArray:
-        return np.asarray(scale * dpotrs(factor, scale * right, lower=0)[0])
-
-    return solve
-
-
-def _factored(hessian: FloatArray) -> tuple[FloatArray, bool]:
-    """The Cholesky factor as LAPACK gives it, in Fortran order, and whether there is none.
-
-    It takes the place of the lower triangle. Made of calls that take a moment each, so that Ctrl-C
-    is heard between them.
-    """
-    L, size = hessian, len(hessian)
-    for first in range(0, size, BLOCK):
-        own = slice(first, first + BLOCK)
-        for start in range(first, size, BLOCK):
-            rows = slice(start, start + BLOCK)
-            L[rows, own] -= L[rows, :first] @ L[own, :first].T
-            if start == first:
-                diagonal, failed = dpotrf(L[own, own].T, lower=0)
-                if failed:
-                    return L.T, True
-                L[own, own] = diagonal.T
-            else:
-                L[rows, own] = dtrsm(1.0, diagonal, L[rows, own].T, lower=0, trans_a=1).T
-    return L.T, False
-
-
-@kernel
-def line_search(loss, z, change, y, c, at_zero, along, square, first, second, share=0.5):  # type: ignore[no-untyped-def]
-    """s ≥ 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
-
-    ``at_zero`` is its slope at s = 0, ``along`` is λn ⟨w, δ⟩ and ``square`` is λn ‖δ‖². The full
-    step is taken if it leads down and leaves at most that share of the slope; otherwise Newton's
-    method on the slope, in a bracket.
-    c_j φ'_j and c_j φ''_j after the step are left in ``first`` and ``second``.
-    """
-    low, high, s, slope_low = 0.0, np.inf, 1.0, at_zero
-    if not at_zero < 0.0:
-        high = s = 0.0  # not a way down: rounding has the better of the direction
-    for k in range(LINE_STEPS):
-        for j in range(z.size):
-            one, two = loss_loop_slopes(loss, z[j] + s * change[j], y[j])
-            first[j], second[j] = c[j] * one, c[j] * two
-        slope, curvature = _along(first, second, change)
-        slope, curvature = along + s * square + slope, square + curvature
-        if high == 0.0 or k + 1 == LINE_STEPS:
-            break
-        # A positive slope that rose early and then stayed the same has led uphill: it did not if it
-        # rose all the way, as that of a quadratic does, or if there was more way down before.
-        bend = s * curvature / (slope - at_zero) if slope > 0.0 else 1.0
-        down = EVEN <= bend <= 1.0 / EVEN or low * slope_low + (s - low) * slope <= 0.0
-        if abs(slope) <= share * abs(at_zero) and down:
-            break
-        if slope > 0:
-            high = s
-        else:
-            low, slope_low = s, slope
-        s -= slope / curvature
-        if not (low < s < high):
-            s = 0.5 * (low + high) if high < np.inf else 2.0 * low
-    return s
-
-
-@reordered_kernel
-def _along(first, second, change):  # type: ignore[no-untyped-def]
-    """Σ_j first_j change_j and Σ_j second_j change_j²."""
-    slope, curvature = 0.0, 0.0
-    for j in range(change.size):
-        slope += first[j] * change[j]
-        curvature += second[j] * change[j] * change[j]
-    return slope, curvature
-
-
-@reordered_kernel
-def linearised_dual(loss, y, c, first, second, change, alpha):  # type: ignore[no-untyped-def]
-    """α_j = −(c_j φ'_j + c_j φ''_j ⟨x_j, δ⟩), moved into its domain.
-
-    Return whether that was next to no move, so that w + δ = w(α) still holds.
-    """
-    moved, size = 0.0, 0.0
-    for j in range(alpha.size):
-        alpha[j] = 0.0
-        if c[j] > 0.0:
-            a = -(first[j] + second[j] * change[j]) / c[j]
-            alpha[j] = c[j] * loss_nearest_dual(loss, a, y[j])
-            moved += abs(alpha[j] - c[j] * a)
-            size += abs(alpha[j])
-    return moved <= 1e-9 * size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -16,7 +15,16 @@ from ...data.rows import hessian_product, row_add_model, row_dot
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import CHUNK
-from .newton import line_search, linearised_dual, near_gaps, set_slopes, starting_point
+from .second_order import (
+    LOOSEST,
+    line_search,
+    linearised_dual,
+    near_gaps,
+    next_forcing,
+    set_slopes,
+    starting_point,
+    temper,
+)
 
 # Conjugate-gradient steps in one Newton step, at most. Where the first ones are to be short, each
 # may take so many times more than the one before.
@@ -27,17 +35,13 @@ ENOUGH = 0.5
 LEAST_GAP = 1e-20
 # Where a gap at the target turns out not to be enough, they aim at this part of it.
 STRICTER = 0.1
-# The relative residual at which they stop, in the first Newton step. If that is not found in so
-# many, and the loss is not quadratic, they also stop when one lowers the model by less than this
-# part of what they did on average: the model will have changed by then.
-LOOSEST = 0.1
+# After this many steps on a loss that is not quadratic they also stop when one lowers the model by
+# less than this fraction of their average: the model will have changed by then.
 MANY_STEPS, SLOW_STEP = 40, 0.02
 # What is known of them: the energy ⟨residual, M⁻¹ residual⟩ before the first, before the last and
 # now, by how much they lowered the model, and their number.
 BEFORE, EARLIER, NOW, FALLEN, STEPS = 0, 1, 2, 3, 4
 ENERGIES = 5  # so many numbers
-# The widest range of a diagonal whose root preconditions.
-WIDEST = 1e12
 # Up to this size several Newton steps are made in one call, until they have visited so many
 # nonzeros; an example counts as that many more. The longest step then takes a quarter of a second.
 SMALL, AT_ONCE = 100_000, 400_000
@@ -265,18 +269,6 @@ def _size(problem: Problem) -> int:
     return problem.matrix.nnz + EXAMPLE * problem.n
 
 
-@kernel
-def next_forcing(forcing, gap, before):  # type: ignore[no-untyped-def]
-    """The relative residual for the next step: it falls with the gap, but not too fast.
-
-    Where the gap does not fall, more digits of a model that is wrong are of no use.
-    """
-    fall = gap / before if 0.0 < before < np.inf else 1.0
-    if fall >= 1.0:
-        return LOOSEST
-    return max(min(forcing, max(fall, forcing**2)), 1e-12)
-
-
 def _evaluate(p: Problem, v: Vectors) -> float:
     """Gradient and diagonal of the Hessian where the slopes are known; ‖∇P(w)‖²/(2λ)."""
     square = _gradient(p.matrix.by_example, p.lam * p.n, p.fit_intercept, v)
@@ -300,21 +292,6 @@ def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def
     if v.z.size < d:
         temper(v.diagonal)
     return _square(v.gradient[:d])
-
-
-@kernel
-def temper(diagonal):  # type: ignore[no-untyped-def]
-    """Replace a diagonal by its root, which preconditions better where most features are rare.
-
-    All of it gives them the weight of frequent ones: on word counts that takes two to four times as
-    many products. Where units differ too much, all of it is needed.
-    """
-    low, high = np.inf, 0.0
-    for i in range(diagonal.size):
-        low, high = min(low, diagonal[i]), max(high, diagonal[i])
-    if high <= WIDEST * low:
-        for i in range(diagonal.size):
-            diagonal[i] = math.sqrt(diagonal[i])
 
 
 @reordered_kernel

@@ -29,7 +29,7 @@ from ...losses import loss_loop_slopes
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import CHUNK, random_runs, run_length, shuffle
-from .newton import line_search, slopes, starting_point
+from .second_order import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made; more where it is the function itself.
 INNER_EPOCHS, EXACT_EPOCHS = 2, 8

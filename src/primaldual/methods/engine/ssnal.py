@@ -16,7 +16,7 @@ from ...losses.sums import sum_fenchel_gaps
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_alpha
-from .newton import (
+from .second_order import (
     BLAS,
     cholesky_solver,
     hessian_work,
