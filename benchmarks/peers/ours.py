@@ -10,12 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from primaldual import Problem, solve
+from primaldual.methods import ENGINE
 
 from ..cases import LOSSES, Task
 from .base import Fit, Solver, decades
-
-# What ``solve`` chooses from: compiled code that has to be in memory before a run is timed.
-ENGINE = ("dual_cd", "primal_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg", "ssnal")
 
 
 def solvers() -> list[Solver]:

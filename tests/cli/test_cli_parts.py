@@ -17,7 +17,7 @@ from primaldual.cli import ask, care, data, options, terminal
 from primaldual.cli.options import Loss, Task
 from primaldual.files import Table
 from primaldual.losses import LOSSES
-from primaldual.methods import METHODS
+from primaldual.methods import ENGINE
 
 X = np.random.default_rng(0).standard_normal((30, 4))
 NUMBERS = X[:, 0] + 0.1
@@ -50,9 +50,15 @@ def test_formats_and_fillings_are_those_of_the_readers(tmp_path):
     assert {one.value for one in options.FileFormat} == set(files.FORMATS)
     for filling in options.Filling:
         files.frames.require_impute(filling.value)
-    assert set(care._ENGINE) <= set(METHODS)
-    able = {name for name, kind in METHODS.items() if getattr(kind, "corners", False)}
-    assert set(care._FOR_CORNERS) == able
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_warmup_runs_every_method_of_the_engine_that_takes_the_loss(loss, monkeypatch):
+    ran = set()
+    monkeypatch.setattr("primaldual.solver.solve", lambda problem, name, **rest: ran.add(name))
+    care._compile_for(loss)
+    assert ran >= {"auto", "dual_cd", "ssnal"}
+    assert (ran >= {"nsync", "quartz", *ENGINE}) == (loss == "squared_hinge")
 
 
 # --- what the labels are --------------------------------------------------------------------------

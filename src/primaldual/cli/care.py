@@ -16,8 +16,6 @@ from .terminal import duration, say, say_json, working
 _LIBRARIES = ("primaldual", "numpy", "scipy", "numba", "scikit-learn", "typer", "rich")
 _EXTRAS = ("polars", "matplotlib", "jinja2")
 _WARMED = (Loss.logistic, Loss.squared, Loss.squared_hinge)
-_ENGINE = ("dual_cd", "primal_cd", "newton", "gram_newton", "newton_cg", "nsync", "quartz")
-_FOR_CORNERS = ("dual_cd", "ssnal")  # for the losses that are not smooth
 
 
 def warmup(
@@ -64,8 +62,9 @@ def _compile_reader() -> None:
 
 
 def _compile_for(loss: str) -> None:
-    """Run every method of the engine on tiny data, dense and sparse, with and without intercept."""
+    """Run the engine's methods and the paper's on tiny data, dense and sparse."""
     from ..advice import advise
+    from ..methods import ENGINE, METHODS
     from ..problem import Problem
     from ..solver import solve
 
@@ -74,7 +73,10 @@ def _compile_for(loss: str) -> None:
         for intercept in (False, True):
             problem = Problem(data, y, loss, lam=0.1, fit_intercept=intercept)
             advise(problem)
-            for name in ("auto", *(_ENGINE if problem.is_smooth else _FOR_CORNERS)):
+            for name in ("auto", *ENGINE, "nsync", "quartz"):
+                kind = METHODS.get(name)
+                if kind is not None and not (problem.is_smooth or getattr(kind, "corners", False)):
+                    continue
                 solve(problem, name, tol=1e-12, max_passes=3, seed=0, callback=lambda check: None)
 
 

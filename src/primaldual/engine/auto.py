@@ -15,14 +15,11 @@ from numpy.random import Generator
 from .._types import FloatArray, Side
 from ..complexity import Complexity
 from ..methods.base import Method
+from ..methods.engine import ENGINE
 from ..methods.engine.dual_cd import DualCD
-from ..methods.engine.gram_newton import GramNewton
-from ..methods.engine.gram_newton_cg import GramNewtonCG
-from ..methods.engine.newton import Newton
 from ..methods.engine.newton_cg import NewtonCG, products_in_a_call
-from ..methods.engine.primal_cd import INNER_EPOCHS, PrimalCD
+from ..methods.engine.primal_cd import INNER_EPOCHS
 from ..methods.engine.second_order import is_small, slopes
-from ..methods.engine.ssnal import SSNAL
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .choice import (
@@ -458,22 +455,13 @@ class Auto:
 
 DESCENT = ("dual_cd", "primal_cd")  # coordinate descent, which tells the gap of every round
 
-ENGINE: dict[str, Any] = {
-    "dual_cd": DualCD,
-    "primal_cd": PrimalCD,
-    "newton": Newton,
-    "gram_newton": GramNewton,
-    "newton_cg": NewtonCG,
-    "gram_newton_cg": GramNewtonCG,
-    "ssnal": SSNAL,
-}
-
 TOLD = ("dual_cd", "primal_cd", "newton", "newton_cg", "gram_newton_cg")
 
 
 def engine_method(name: str, tol: float) -> Any:
     """One of the engine's methods; those that save work on the way are told the aim."""
-    return ENGINE[name](tol) if name in TOLD else ENGINE[name]()
+    kind: Any = ENGINE[name]
+    return kind(tol) if name in TOLD else kind()
 
 
 def epochs_left(gaps: list[float], target: float, wakes: Sequence[int] = ()) -> float:

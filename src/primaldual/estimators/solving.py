@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..engine.auto import ENGINE, Auto, State
+from ..engine.auto import Auto, State
 from ..engine.choice import corner_choice, first_choice, well_stored
 from ..engine.prices import (
     CORNER_STEPS,
@@ -23,7 +23,7 @@ from ..engine.prices import (
     rescue_prices,
 )
 from ..losses.custom import loss_name
-from ..methods import METHODS
+from ..methods import ENGINE, METHODS
 from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
 from ..problem import Problem
 from ..samplings import Draws

@@ -10,11 +10,10 @@ from typing import Any
 
 from primaldual import METHODS, Problem, Result, advise, solve
 from primaldual import datasets as data
+from primaldual.methods import ENGINE
 
 from .record import Row
 
-# What ``solve`` chooses from.
-ENGINE = ("primal_cd", "dual_cd", "newton", "gram_newton", "newton_cg", "gram_newton_cg", "ssnal")
 # Who chooses from them: ``solve`` by itself, or as ``advise`` has told it.
 CHOOSING = ("auto", "advise")
 # Runs shorter than SHORT seconds are repeated, all contenders in turn, three times and until they
@@ -98,6 +97,6 @@ def load_kernels(loss: str, method: str, is_sparse: bool) -> None:
     X: Any = data.random_matrix(5, 8, seed=0)
     y = data.labels(X, seed=0)
     problem = Problem(X if is_sparse else X.toarray(), y, loss=loss, lam=0.1)
-    names = ENGINE if method in CHOOSING else (method,)
+    names = [*ENGINE] if method in CHOOSING else [method]
     for name in names:
         solve(problem, _contender(name), tol=1e-3, max_passes=20, seed=0)

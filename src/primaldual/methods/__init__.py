@@ -1,15 +1,9 @@
-"""The methods, one file each, in the order the documentation lists them."""
+"""All methods by name, in the order the documentation lists them."""
 
 from __future__ import annotations
 
 from .base import Method
-from .engine.dual_cd import DualCD
-from .engine.gram_newton import GramNewton
-from .engine.gram_newton_cg import GramNewtonCG
-from .engine.newton import Newton
-from .engine.newton_cg import NewtonCG
-from .engine.primal_cd import PrimalCD
-from .engine.ssnal import SSNAL
+from .engine import ENGINE
 from .literature.acc_prox_sdca import AccProxSDCA
 from .literature.ada_sdca import AdaSDCA, GapSDCA
 from .literature.apcg import APCG
@@ -36,13 +30,7 @@ METHODS: dict[str, type[Method]] = {
     "nsync": NSync,
     "quartz": Quartz,
     # the engine
-    "dual_cd": DualCD,
-    "primal_cd": PrimalCD,
-    "newton": Newton,
-    "gram_newton": GramNewton,
-    "newton_cg": NewtonCG,
-    "gram_newton_cg": GramNewtonCG,
-    "ssnal": SSNAL,
+    **ENGINE,
     # primal coordinate methods
     "rcdm": RCDM,
     "ucdc": UCDC,
@@ -79,4 +67,4 @@ METHODS: dict[str, type[Method]] = {
     "cocoa": CoCoA,
 }
 
-__all__ = ["METHODS", "Method"]
+__all__ = ["ENGINE", "METHODS", "Method"]

@@ -19,10 +19,10 @@ from .._numba.compile import seconds_compiling
 from .._types import FloatArray
 from ..advice import Advice
 from ..checkpoints import Entry
-from ..engine.auto import ENGINE, Auto, engine_method
+from ..engine.auto import Auto, engine_method
 from ..engine.choice import dense_pays, well_stored
 from ..losses.custom import loss_name
-from ..methods import METHODS, Method
+from ..methods import ENGINE, METHODS, Method
 from ..methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
 from ..problem import Certificate, Problem
 from ..result import Progress, Result, Status, Trace
