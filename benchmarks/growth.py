@@ -92,7 +92,7 @@ def run(nonzeros: list[int], seconds: float) -> dict[str, Any]:
 
 
 def last_cache() -> int:
-    """Bytes of the largest cache, or 0 where the system does not tell."""
+    """Bytes of the largest cache, or 0 where the system does not say."""
     files = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     return max((int(file.read_text().strip().rstrip("K")) << 10 for file in files), default=0)
 
@@ -151,7 +151,7 @@ def size_of(X: Any) -> int:
 
 
 def least(job: Callable[[], Any], rounds: int, seconds: float) -> float:
-    """Processor time of a job, the least of at least so many rounds in at least so many seconds."""
+    """The least processor time of a job over at least ``rounds`` rounds and ``seconds`` seconds."""
     taken: list[float] = []
     gc.disable()
     while len(taken) < rounds or sum(taken) < seconds:
@@ -163,7 +163,7 @@ def least(job: Callable[[], Any], rounds: int, seconds: float) -> float:
 
 
 def growth(found: dict[str, Any], name: str, caches: int = 1) -> dict[str, float]:
-    """The last size's nanoseconds over those of the first that outgrows so many last caches."""
+    """Nanoseconds at the last size over those at the first beyond ``caches`` last caches."""
     lines = found[name]
     beyond = [line for line in lines if line["bytes"] > caches * found["last_cache"]] or lines
     return {what: lines[-1][what] / beyond[0][what] for what in MEASURED}

@@ -30,7 +30,7 @@ CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
 # Runs shorter than this are made twice when the knobs are tried, and the better time is kept.
 SHORT = 0.1
 # A run shorter than this is timed right after an untimed one of its own: what thirty other solvers
-# leave in the caches costs it more than its work, and who fits models this small fits many of them.
+# leave in the caches costs it more than its work, and people fit models this small many at a time.
 BRIEF = 0.01
 # One shorter than this is timed as one of a series that takes about so long, as ``timeit`` does:
 # two readings of the clock, and code that has run but once before, are a good part of 0.05 ms.
@@ -269,7 +269,7 @@ def _is_settled(run: Run, repeats: int) -> bool:
 
 
 def _timed(fit: Fit, knob: float, clock: Clock, times: int = 1) -> tuple[float, Any]:
-    """Seconds for one of so many runs in a row, and what the last of them found."""
+    """Seconds per run of a series, and what the last run found."""
     gc.disable()
     try:
         before = clock()

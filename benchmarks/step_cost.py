@@ -47,7 +47,7 @@ class Contender:
     drawn: list[float] = field(default_factory=list)  # coordinates
 
     def repeat(self, problem: Problem, passes: float) -> None:
-        """About so many passes, the draws made beforehand."""
+        """About ``passes`` passes, the draws made beforehand."""
         side = coordinates(problem, self.method.side)
         draws, rounds = None, max(1, round(passes))
         if self.sampling is not None:

@@ -29,17 +29,17 @@ def warmup(
 ) -> None:
     """Compile the kernels ahead, so that the first fit is as quick as the others."""
     losses = list(Loss) if everything else loss or list(_WARMED)
-    with working("starting the compiler") as tell:
+    with working("starting the compiler") as say_now:
         from .._numba.cache import cache_root
         from .._numba.compile import seconds_compiling
 
         before, began = seconds_compiling(), time.perf_counter()
         _compile_reader()
         for one in losses:
-            tell(f"compiling for {one.value}")
+            say_now(f"compiling for {one.value}")
             _compile_for(one.value)
         if Loss.logistic in losses:
-            tell("compiling for several classes")
+            say_now("compiling for several classes")
             _compile_for_classes()
     compiled = seconds_compiling() - before
     say(
@@ -104,7 +104,7 @@ def _tiny() -> Any:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Tell versions, threads and the place of the cache, and try the library for some seconds."""
+    """Show versions, threads and the place of the cache, and try the library for some seconds."""
     with working("looking around"):
         facts = {
             "versions": _versions(),

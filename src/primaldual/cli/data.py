@@ -71,11 +71,11 @@ class Reading:
             line=self.max_line or usual.line,
         )
         name = "standard input" if path == "-" else printable(path)
-        with working(f"reading {name}") as tell:
+        with working(f"reading {name}") as say_now:
 
             def progress(done: int, total: int | None) -> None:
                 of = "" if total is None else f" of {total / 1e6:.0f}"
-                tell(f"reading {name}: {done / 1e6:.0f}{of} MB")
+                say_now(f"reading {name}: {done / 1e6:.0f}{of} MB")
 
             try:
                 return files.read(
@@ -145,7 +145,7 @@ class Labelled:
 
     @property
     def positive(self) -> Any:
-        """The class that a two-class problem tells from the rest: the second, or the largest."""
+        """The positive class of a two-class problem: the second one, or the largest of several."""
         return self.classes[1] if len(self.classes) == 2 else self.classes[self.counts.argmax()]
 
     def question(self) -> str:

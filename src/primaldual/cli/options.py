@@ -131,7 +131,9 @@ DataFile = Annotated[
 ]
 Format = Annotated[
     FileFormat | None,
-    typer.Option("--format", help="If the file does not tell.", rich_help_panel=_DATA),
+    typer.Option(
+        "--format", help="If the name of the file does not show it.", rich_help_panel=_DATA
+    ),
 ]
 Target = Annotated[
     str | None,

@@ -211,7 +211,7 @@ class Race:
         self.bars: Any = None
         self.tasks: dict[str, Any] = {}
         self.running = ""
-        self.told = ""
+        self.line = ""
         self.seen: list[tuple[float, float, float]] = []  # clock, gap and passes at each check
 
     def __enter__(self) -> Race:
@@ -222,7 +222,7 @@ class Race:
             self.bars = Progress(
                 TextColumn("{task.description:12}", markup=False),
                 BarColumn(bar_width=20),
-                TextColumn("{task.fields[told]}", markup=False),
+                TextColumn("{task.fields[line]}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -237,28 +237,28 @@ class Race:
         """A line for a solve that has not begun."""
         if self.bars is not None and name not in self.tasks:
             digits = max(-math.log10(self.tol), 1.0)
-            self.tasks[name] = self.bars.add_task(name, total=digits, told="waiting")
+            self.tasks[name] = self.bars.add_task(name, total=digits, line="waiting")
 
     def show(self, name: str, progress: Any) -> None:
-        """Tell a check of one solve."""
+        """Show a check of one solve."""
         if self.bars is None:
             return
         gap, passes = progress.relative_gap, progress.passes
         if name != self.running or (self.seen and passes < self.seen[-1][2]):  # another solve
-            if self.running and "done" not in self.told:
-                self.bars.update(self.tasks[self.running], told=f"{self.told}stopped")
+            if self.running and "done" not in self.line:
+                self.bars.update(self.tasks[self.running], line=f"{self.line}stopped")
             self.running = name
             self.seen.clear()
         self.add(name)
         self.seen.append((time.perf_counter(), gap, passes))
         method = "" if progress.method == name else f"{progress.method}  "
         used = duration(progress.seconds)
-        self.told = f"{method}gap {gap:.1e}  {passes:6.0f} passes  {used:>6}  "
+        self.line = f"{method}gap {gap:.1e}  {passes:6.0f} passes  {used:>6}  "
         left = time_left(self.seen, self.tol, self.max_passes)
         last = "done" if gap <= self.tol else f"ETA {duration(left)}"
         digits = -math.log10(min(max(gap, self.tol), 1.0))
-        self.bars.update(self.tasks[name], completed=digits, told=self.told + last)
-        self.told = self.told + last if last == "done" else self.told
+        self.bars.update(self.tasks[name], completed=digits, line=self.line + last)
+        self.line = self.line + last if last == "done" else self.line
 
 
 def time_left(seen: Sequence[tuple[float, float, float]], tol: float, max_passes: float) -> float:

@@ -167,7 +167,7 @@ def _saving(checkpoint: Path | None, every: float) -> Any:
 
 
 def _fit(model: Any, given: data.Labelled) -> None:
-    """Fit; what the warning would say is told by the command itself."""
+    """Fit; the command itself says what the warning would."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

@@ -90,7 +90,7 @@ def score(
 
 
 def info(model: ModelFile, as_json: Json = False) -> None:
-    """Tell what a model file holds: estimator, settings, certificate, largest coefficients."""
+    """Show what a model file holds: estimator, settings, certificate, largest coefficients."""
     from .. import models
 
     head = models.header(model)
@@ -190,7 +190,7 @@ def _numbers(fitted: Any, given: Any) -> dict[str, float]:
 
 
 def _facts(fitted: Any, head: dict[str, Any]) -> dict[str, Any]:
-    """What there is to tell, as plain values."""
+    """What ``info`` shows, as plain values."""
     import numpy as np
 
     coef = fitted.coef_.toarray() if hasattr(fitted.coef_, "toarray") else fitted.coef_

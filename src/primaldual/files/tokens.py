@@ -20,7 +20,7 @@ DONE, BAD_LABEL, BAD_QID, BAD_PAIR, BAD_INDEX, DUPLICATE, BAD_NUMBER, TOO_MANY =
 # What `_number` found.
 NO_NUMBER, EXACT, LONG = range(3)
 
-# A number of so many digits fits into 64 bits.
+# The digits of a number that surely fits into 64 bits.
 DIGITS = 18
 # m · 10^e is correctly rounded by one operation if m ≤ 2^53 and |e| ≤ 22: both factors are exact.
 EXACT_INTEGER = 2**53

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that can be told apart by everyone, on white and on black.
+# Colours that everyone can distinguish, on white and on black.
 PRIMAL, DUAL, THIRD = "#2f7fc1", "#d9701e", "#4c9f70"
 # Text and axes. On the page it is replaced by the colour of the page's text.
 INK = "#1b1f24"

@@ -1,4 +1,4 @@
-"""The page that tells a face-off."""
+"""The page that reports a face-off."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(
     command: str | None = None,
     title: str | None = None,
 ) -> str:
-    """The whole text of an HTML page that tells a face-off.
+    """The whole text of an HTML page that reports a face-off.
 
     Parameters
     ----------
@@ -143,11 +143,13 @@ def _call(outcome: FaceOff) -> str:
     extra = ", fit_intercept=True" if problem.fit_intercept else ""
     extra += ", sample_weight=…" if problem.is_weighted else ""
     arguments = {"methods": list(outcome.results), "tol": outcome.tol, **outcome.settings}
-    told = ", ".join(f"{name}={value!r}" for name, value in arguments.items() if value is not None)
+    options = ", ".join(
+        f"{name}={value!r}" for name, value in arguments.items() if value is not None
+    )
     loss = problem.loss
     # By its name, or itself where it has parameters.
     stated = repr(loss) if getattr(loss, "_fields", ()) else repr(loss_name(loss))
     return (
         f"problem = Problem(X, y, loss={stated}, lam={problem.lam!r}{extra})\n"
-        f"outcome = faceoff(problem, {told})"
+        f"outcome = faceoff(problem, {options})"
     )

@@ -22,7 +22,7 @@ from .text import level, number, times
 
 # Ratios closer to 1 than this are called a close call, as in ``Advice``.
 CLOSE_CALL = 1.1
-# So many of the largest coefficients are told.
+# The number of largest coefficients that the page lists.
 TOP = 10
 
 
@@ -39,7 +39,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Who won, by how much, and whether it had been predicted."""
+    """Which side won, by how much, and whether that was predicted."""
 
     headline: str
     winner: Side | None  # None where the sides cannot be compared
@@ -63,7 +63,7 @@ def verdict(outcome: FaceOff) -> Verdict:
         judged = dict(best)
     prediction = _prediction(outcome, list(judged.values()))
     if not _arrived(outcome, fastest):
-        headline = "Nobody arrived"
+        headline = "No method converged"
         sentences = [_nobody(outcome)]
         winner: Side | None = None
     elif len(best) < 2:
@@ -114,7 +114,7 @@ def _ratio(outcome: FaceOff, best: dict[str, str], what: Literal["passes", "seco
     value = made(outcome, primal, what) / below
     if all(arrived):
         return Ratio(value, "=")
-    # A bound is told only where it shows who is ahead.
+    # A bound is reported only where it shows which side is ahead.
     if arrived[0]:
         return Ratio(value, "<") if value <= 1 else Ratio(None, None)
     return Ratio(value, ">") if value >= 1 else Ratio(None, None)
@@ -224,7 +224,7 @@ def _theory(outcome: FaceOff, prediction: str, judged: dict[str, str], best: dic
 
 
 def numbers(outcome: FaceOff) -> dict[str, Any]:
-    """All that the page tells, as plain Python: what ``--json`` prints.
+    """All that the page reports, as plain Python: what ``--json`` prints.
 
     Numbers that are infinite or undefined are None. ``passes`` and ``seconds`` of a contender are
     means over its runs, its certificate is that of its worst run.
@@ -358,8 +358,8 @@ def _contender(outcome: FaceOff, name: str) -> dict[str, Any]:
 def _coefficients(outcome: FaceOff) -> dict[str, Any]:
     run = best_run(outcome)
     w = run.w
-    told = np.flatnonzero(np.isfinite(w) & (w != 0))
-    top = told[np.argsort(-np.abs(w[told]), kind="stable")[:TOP]]
+    known = np.flatnonzero(np.isfinite(w) & (w != 0))
+    top = known[np.argsort(-np.abs(w[known]), kind="stable")[:TOP]]
     return {
         "contender": run.method,
         "error": coefficient_error(run),

@@ -111,7 +111,7 @@ def _panel(draw: Any, *arguments: Any, height: float = PANEL[1]) -> Figure:
 def draw_spread(
     axes: Any, problem: Problem, name: Literal["features", "examples"], columns: int = 3
 ) -> None:
-    """Filled: the rows with so many nonzeros. Outlined: the nonzeros that are in them."""
+    """Histogram over the nonzeros per row: filled, the rows; outlined, the nonzeros in them."""
     side: Coordinates = getattr(problem, name)
     colour = COLOURS["primal" if name == "features" else "dual"]
     # The scales are those of both sides together, so that the two plots can be compared.
@@ -145,7 +145,7 @@ def draw_spread(
 
 
 def _shares(side: Coordinates, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Per cent of the rows, and of the nonzeros, in rows with so many nonzeros."""
+    """Per cent of the rows, and of the nonzeros, by the number of nonzeros in a row."""
     counts = side.counts[side.counts > 0]
     rows, _ = np.histogram(counts, edges)
     entries, _ = np.histogram(counts, edges, weights=counts)
@@ -166,7 +166,7 @@ def draw_work(axes: Any, outcome: FaceOff) -> None:
         colour = COLOURS[METHODS[name].side]
         arrived = np.isfinite(outcome.passes(name))
         bound = f"at most {number(predicted[k])}" if np.isfinite(predicted[k]) else "no bound"
-        told = number(measured[k]) if arrived else f"not there after {number(measured[k])}"
+        label = number(measured[k]) if arrived else f"not there after {number(measured[k])}"
         first, second = _reach(predicted[k], start), _reach(measured[k], start)
         axes.barh(
             k - 0.2, first - start, 0.34, left=start, facecolor="none", edgecolor=colour,
@@ -175,7 +175,7 @@ def draw_work(axes: Any, outcome: FaceOff) -> None:
         axes.barh(
             k + 0.2, second - start, 0.34, left=start, color=colour, alpha=1 if arrived else 0.45
         )
-        for at, length, words in ((k - 0.2, first, bound), (k + 0.2, second, told)):
+        for at, length, words in ((k - 0.2, first, bound), (k + 0.2, second, label)):
             axes.annotate(
                 words, (length, at), xytext=(4, 0), textcoords="offset points", va="center",
                 size="small",
