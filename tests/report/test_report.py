@@ -143,10 +143,10 @@ def test_a_bound_that_shows_nothing_is_not_told():
     assert numbers(changed)["verdict"]["passes_ratio"] is None
 
 
-def test_nobody_arrived():
+def test_no_method_converged():
     outcome = faceoff(worst_case("dual"), tol=1e-9, max_passes=1)
     said = verdict(outcome)
-    assert said.headline == "Nobody arrived"
+    assert said.headline == "No method converged"
     assert said.winner is None and said.prediction == "undecided"
     assert said.passes.value is None
     assert f"{outcome.fastest} (" in said.sentences[0] and "came closest" in said.sentences[0]
