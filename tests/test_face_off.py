@@ -60,7 +60,7 @@ def test_side_that_does_not_arrive_loses_and_counts_as_infinite():
     assert outcome.winner == "dual"
 
 
-def test_smaller_gap_wins_where_nobody_arrives():
+def test_smaller_gap_wins_where_no_method_converges():
     outcome = faceoff(random_problem(seed=0), tol=0, max_passes=3)
     gaps = {name: runs[0].certificate.relative_gap for name, runs in outcome.results.items()}
     assert outcome.fastest == min(gaps, key=gaps.get)

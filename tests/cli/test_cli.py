@@ -265,8 +265,8 @@ def test_faceoff_writes_a_page_and_the_numbers_on_it(run, text, tmp_path):
     assert f"primaldual faceoff {text}" in content
 
 
-def test_faceoff_says_so_when_nobody_arrives(run, text):
-    assert "Nobody arrived" in good(run("faceoff", text, "--max-passes", "0"))
+def test_faceoff_says_so_when_no_method_converges(run, text):
+    assert "No method converged" in good(run("faceoff", text, "--max-passes", "0"))
 
 
 # --- fit, predict, score, info --------------------------------------------------------------------
