@@ -249,7 +249,7 @@ def test_a_multinomial_problem_remembers_its_intercepts(place, monkeypatch, quic
         found = []
         for side in ("dual", "primal"):
             result = solve_multinomial(problem, side, tol=1e-9, seed=0)
-            found.append((bits(result), problem._near.tobytes()))
+            found.append((bits(result), problem.near.tobytes()))
         return found
 
     alone = run()

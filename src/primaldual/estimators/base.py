@@ -25,8 +25,8 @@ from .._types import FloatArray
 from ..advice import advise
 from ..engine.choice import first_choice, well_stored
 from ..methods import METHODS
-from ..multinomial import INTERCEPT_SHARE
 from ..problem import Problem
+from ..problem.multinomial import INTERCEPT_SHARE
 from ..result import Progress, Result, Status
 from ..solver import solve
 from .callbacks import CallbackSupportMixin, Task

@@ -19,8 +19,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._types import FloatArray
+from ..engine.softmax import softmax_method
 from ..losses.custom import as_loss, loss_name
-from ..multinomial import Multinomial, softmax_method
+from ..problem.multinomial import Multinomial
 from .base import (
     LinearModel,
     Objective,

@@ -13,7 +13,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._types import FloatArray
-from ..multinomial import Multinomial, softmax_method
+from ..engine.softmax import softmax_method
+from ..problem.multinomial import Multinomial
 from ..result import Result
 from ..solver import solve
 from .base import (

@@ -22,10 +22,12 @@ from ..engine.prices import (
     newton_steps,
     rescue_prices,
 )
+from ..engine.softmax import softmax_choice
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS
-from ..multinomial import Multinomial, SoftmaxNewton, softmax_choice
+from ..methods.engine.softmax_newton import SoftmaxNewton
 from ..problem import Problem
+from ..problem.multinomial import Multinomial
 from ..samplings import Draws
 
 SIDES = ("auto", "primal", "dual")

@@ -8,15 +8,11 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax, xlogy
 
-from primaldual.multinomial import (
-    Multinomial,
-    SoftmaxAuto,
-    SoftmaxDualCD,
-    SoftmaxNewton,
-    SoftmaxNewtonCG,
-    _block_step,
-    solve_multinomial,
-)
+from primaldual.engine.softmax import SoftmaxAuto
+from primaldual.methods.engine.softmax_dual_cd import SoftmaxDualCD, block_step
+from primaldual.methods.engine.softmax_newton import SoftmaxNewton
+from primaldual.methods.engine.softmax_newton_cg import SoftmaxNewtonCG
+from primaldual.multinomial import Multinomial, solve_multinomial
 from primaldual.solver import solve
 
 METHODS = {
@@ -45,7 +41,7 @@ def test_the_gap_is_the_difference_of_the_two_objectives(fit_intercept):
     alpha = p.sample_weight[:, None] * (np.eye(4)[p.codes] - q)
     if fit_intercept:  # balance the classes: the dual point of the best intercepts
         alpha = p.dual_point(z + p.best_intercept(z))
-        q = p._probabilities(alpha)
+        q = p.probabilities(alpha)
     w = rng.standard_normal(p.shape)
     proof = p.certify(w, alpha)
     w_of_alpha = p.primal_point(alpha)
@@ -64,6 +60,19 @@ def test_a_dual_point_outside_the_simplex_proves_nothing():
     alpha = p.dual_point(np.zeros((p.n, 4)))
     alpha[0] += [1.0, -1.0, 2.0, -2.0]
     assert p.certify(np.zeros(p.shape), alpha).gap == np.inf
+
+
+def test_weight_on_an_example_that_does_not_count_proves_nothing():
+    p = problem(fit_intercept=False)
+    alpha = p.dual_point(np.zeros((p.n, 4)))
+    assert np.isfinite(p.certify(np.zeros(p.shape), alpha).gap)
+    alpha[np.flatnonzero(p.sample_weight == 0)[0]] = [0.5, -0.5, 0.0, 0.0]
+    assert p.certify(np.zeros(p.shape), alpha).gap == np.inf
+
+
+def test_the_loss_keeps_its_digits_where_it_is_next_to_nothing():
+    p = Multinomial(np.eye(2), [0, 1], 0.1)
+    assert p.loss(np.array([[50.0, 0.0], [0.0, 50.0]])) == pytest.approx(np.exp(-50.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -86,12 +95,12 @@ def test_every_method_reaches_the_optimum(name, fit_intercept):
 
 
 @pytest.mark.parametrize("kappa", [0.0, 1e-3, 1.0, 50.0, 1e6])
-def test_the_block_step_minimises_over_the_simplex(kappa):
+def test_theblock_step_minimises_over_the_simplex(kappa):
     rng = np.random.default_rng(1)
     for scale in (0.1, 1.0, 30.0):
         q = np.eye(5)[2] if scale > 1 else rng.dirichlet(np.ones(5))
         z, out = scale * rng.standard_normal(5), np.empty(5)
-        _block_step(q, z, kappa, out, np.empty(5))
+        block_step(q, z, kappa, out, np.empty(5))
         assert out.sum() == pytest.approx(1.0, abs=1e-14)
 
         def value(p, q=q, z=z):
@@ -107,7 +116,7 @@ def test_the_block_step_minimises_over_the_simplex(kappa):
 def test_any_dual_start_is_moved_into_the_simplex(weighted):
     p = problem(weighted=weighted)
     alpha = p.nearest_dual(np.random.default_rng(0).standard_normal((p.n, 4)))
-    q = p._probabilities(alpha)
+    q = p.probabilities(alpha)
     assert q.min() >= 0
     np.testing.assert_allclose(q.sum(axis=1), 1.0)
     np.testing.assert_allclose(p.nearest_dual(alpha), alpha, atol=1e-14)
@@ -118,10 +127,10 @@ def test_a_rebalanced_dual_point_is_feasible_and_near(weighted):
     p = problem(weighted=weighted)
     rng = np.random.default_rng(0)
     alpha = p.dual_point(rng.standard_normal((p.n, 4)))
-    assert not p._balanced(alpha)
+    assert not p.balanced(alpha)
     moved = p.rebalanced(alpha)
-    assert p._balanced(moved)
-    assert p._probabilities(moved).min() >= 0
+    assert p.balanced(moved)
+    assert p.probabilities(moved).min() >= 0
     assert np.isfinite(p.certify(alpha=moved).gap)
     np.testing.assert_allclose(p.rebalanced(moved), moved, atol=1e-12)
 

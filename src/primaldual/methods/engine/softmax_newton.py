@@ -1,0 +1,165 @@
+"""Newton's method for the softmax loss: few features and classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from ..._types import FloatArray, Side
+from ...complexity import Complexity
+from ...problem.multinomial import Multinomial
+from ...samplings import Draws, Sampling
+from .newton import cholesky_solver
+
+
+@dataclass
+class NewtonState:
+    """Where a Newton method stands."""
+
+    problem: Multinomial
+    w: FloatArray  # primal iterate, (K, d)
+    b: FloatArray  # the best intercepts for it, (K,)
+    scores: FloatArray  # its scores with the intercepts, (n, K)
+    alpha: FloatArray  # its dual point, (n, K)
+    gradient: FloatArray  # n ∇P, (K, d)
+    forcing: float = 0.1  # the relative residual at which conjugate gradients stop
+
+
+class SoftmaxNewton:
+    r"""Newton's method on all classes at once, its linear system solved by Cholesky.
+
+    Algorithm
+    ---------
+    ::
+
+        repeat
+            p_j = softmax(z_j),   H_kl = Σ_j c_j p_jk (δ_kl − p_jl) x_j x_jᵀ + λn δ_kl I
+            solve  H δ = −n ∇P(W)
+            W += s δ,   s from a line search on P(W + s δ);   b = best intercepts
+
+    The gap of W with α_j = c_j (e_{y_j} − p_j) is ‖∇P(W)‖²/(2λ).
+    """
+
+    side: ClassVar[Side] = "primal"
+    samplings: ClassVar[tuple[str, ...]] = ()
+    free_intercept: ClassVar[bool] = True
+    name = "newton"
+
+    def start(
+        self,
+        problem: Multinomial,
+        sampling: Sampling | None = None,
+        w: FloatArray | None = None,
+        alpha: FloatArray | None = None,
+        rng: Generator | None = None,
+    ) -> NewtonState:
+        """The state at ``w``, at W(α), or at zero."""
+        if w is None and alpha is not None:
+            w = problem.primal_point(alpha)
+        w = np.zeros(problem.shape) if w is None else np.array(w, dtype=np.float64)
+        empty = np.empty(0)
+        state = NewtonState(problem, w, np.zeros(len(w)), problem.margins(w), empty, empty)
+        settle(state)
+        return state
+
+    def advance(self, state: NewtonState, draws: Draws | None = None) -> float:
+        """One Newton step."""
+        p = state.problem
+        delta, delta_b, work = self._direction(state)
+        change = p.margins(delta) + delta_b
+        s = _line_search(state, delta, change)
+        state.w = state.w + s * delta
+        state.b = state.b + s * delta_b
+        state.scores += s * change
+        settle(state)
+        return work + 2.0 * p.matrix.nnz
+
+    def _direction(self, state: NewtonState) -> tuple[FloatArray, FloatArray, float]:
+        """The Newton direction in W and b, and the work, a nonzero visited for all classes."""
+        p = state.problem
+        hessian = _hessian(p, p.probabilities(state.alpha))
+        classes, width = len(p.classes), hessian.shape[0] // len(p.classes)
+        right = np.zeros((classes, width))
+        right[:, : p.d] = -state.gradient
+        if width > p.d:
+            right[:, p.d] = state.alpha.sum(axis=0)
+        delta = cholesky_solver(hessian, 0.0)(right.ravel()).reshape(classes, width)
+        delta_b = delta[:, p.d] if width > p.d else np.zeros(classes)
+        pairs = (classes + 1) / 2
+        return np.ascontiguousarray(delta[:, : p.d]), delta_b, pairs * p.matrix.nnz * p.d / 2
+
+    def gap_estimate(self, state: NewtonState) -> float:
+        """‖∇P‖²/(2λ)."""
+        p = state.problem
+        return float(np.vdot(state.gradient, state.gradient)) / (2 * p.lam * p.n**2)
+
+    def iterate(self, state: NewtonState) -> tuple[FloatArray, None]:
+        """The current W; the certificate makes its own dual point."""
+        return state.w, None
+
+    def label(self, state: NewtonState) -> str:
+        """The name of the method."""
+        return self.name
+
+    def complexity(self, problem: Multinomial, sampling: Sampling | None = None) -> Complexity:
+        """One step: Newton's rate does not depend on K."""
+        size = float(problem.d * len(problem.classes))
+        return Complexity(1.0, problem.n * size * size / 2, problem.matrix.nnz)
+
+
+def settle(state: NewtonState) -> None:
+    """The best intercepts, the dual point and the gradient at the state's scores."""
+    p = state.problem
+    bare = state.scores - state.b
+    state.b = p.best_intercept(bare, state.b)
+    state.scores = bare + state.b
+    state.alpha = p.dual_point(state.scores)
+    state.gradient = p.lam * p.n * (state.w - p.primal_point(state.alpha))
+
+
+def _line_search(state: NewtonState, delta: FloatArray, change: FloatArray) -> float:
+    """s ≤ 1 with enough decrease of P(W + s δ) along the scores' change."""
+    p = state.problem
+    half = 0.5 * p.lam
+    squares = [
+        float(np.vdot(a, b)) for a, b in ((state.w, state.w), (state.w, delta), (delta, delta))
+    ]
+    slope = float(np.vdot(state.gradient, delta)) / p.n
+    here = p.loss(state.scores) + half * squares[0]
+    s = 1.0
+    for _ in range(40):
+        ridge = half * (squares[0] + 2 * s * squares[1] + s * s * squares[2])
+        if p.loss(state.scores + s * change) + ridge <= here + 1e-4 * s * slope + 1e-15 * abs(here):
+            return s
+        s *= 0.5
+    return s
+
+
+def _hessian(p: Multinomial, probabilities: FloatArray) -> FloatArray:
+    """The Hessian in (w_1, b_1, …, w_K, b_K), its lower triangle; without b if there is none."""
+    classes, d = p.shape
+    width = d + p.fit_intercept
+    out = np.zeros((classes, width, classes, width))
+    for k in range(classes):
+        for m in range(k + 1):
+            h = p.sample_weight * probabilities[:, k]
+            h = h * (1.0 - probabilities[:, k]) if k == m else h * probabilities[:, m]
+            sign = 1.0 if k == m else -1.0
+            lower = np.tril(p.matrix.gram_of_features(np.maximum(h, 0.0)))
+            block = out[k, :, m]
+            block[:d, :d] = sign * (lower + np.tril(lower, -1).T)
+            if p.fit_intercept:
+                border = sign * p.matrix.transposed_times(h)
+                block[:d, d] = block[d, :d] = border
+                block[d, d] = sign * h.sum()
+    if p.fit_intercept:
+        # The loss does not change along equal intercepts: any curvature there will do.
+        out[:, d, :, d] += max(np.trace(out[:, d, :, d]), 1e-300) / classes**2
+    hessian = out.reshape(classes * width, classes * width)
+    ridge = np.zeros((classes, width))
+    ridge[:, :d] = p.lam * p.n
+    np.einsum("ii->i", hessian)[:] += ridge.ravel()
+    return hessian

@@ -1,0 +1,55 @@
+"""What the solver, its methods and the advice ask of a problem, whatever its loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .._types import FloatArray
+from ..data.matrix import Matrix
+
+if TYPE_CHECKING:
+    from . import Certificate, Coordinates
+
+
+class LinearProblem(Protocol):
+    """A linear model with its data, its λ and a certificate; w may be a vector or a matrix."""
+
+    matrix: Matrix
+    n: int  # examples
+    d: int  # features
+    lam: float
+    fit_intercept: bool
+    is_weighted: bool
+    sample_weight: FloatArray  # c_j, of mean 1
+
+    @property
+    def beta(self) -> float:
+        """β, the smoothness of the loss."""
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether β is finite."""
+
+    @property
+    def features(self) -> Coordinates:
+        """The coordinates of the primal problem."""
+
+    @property
+    def examples(self) -> Coordinates:
+        """The coordinates of the dual problem."""
+
+    @property
+    def primal_at_zero(self) -> float:
+        """P(0), the unit of the relative gap."""
+
+    def relative(self, gap: float) -> float:
+        """A gap divided by P(0)."""
+
+    def margins(self, w: FloatArray) -> FloatArray:
+        """X w."""
+
+    def best_intercept(self, scores: FloatArray, start: Any = None) -> Any:
+        """The intercept, or one per class, that minimises the loss at these scores."""
+
+    def certify(self, w: Any = None, alpha: Any = None, intercept: Any = None) -> Certificate:
+        """P, D and their gap from scratch."""
