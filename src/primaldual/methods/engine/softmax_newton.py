@@ -12,7 +12,7 @@ from ..._types import FloatArray, Side
 from ...complexity import Complexity
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
-from .newton import cholesky_solver
+from .second_order import cholesky_solver
 
 
 @dataclass
