@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from .classifiers import LinearClassifier, LinearSVC, LogisticRegression, RidgeClassifier
-from .cv import LogisticRegressionCV, RidgeCV, path
-from .regressors import HuberRegressor, LinearRegressor, LinearSVR, Ridge
+from .any_loss import LinearClassifier, LinearRegressor
+from .cv import LogisticRegressionCV, RidgeCV
+from .huber import HuberRegressor
+from .logistic import LogisticRegression
+from .paths import path
+from .ridge import Ridge, RidgeClassifier
+from .svm import LinearSVC, LinearSVR
 
 __all__ = [
     "HuberRegressor",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import numbers
 import time
 import warnings
 from collections.abc import Callable
@@ -30,8 +29,8 @@ from ..problem.multinomial import INTERCEPT_SHARE
 from ..result import Progress, Result, Status
 from ..solver import solve
 from .callbacks import CallbackSupportMixin, Task
+from .checks import SIDES, require_choice, require_dual, require_number
 from .solving import (
-    SIDES,
     SMALL_CORNER_ROUNDS,
     SMALL_GAP,
     SMALL_ROUNDS,
@@ -376,19 +375,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         scores = safe_sparse_dot(X, coef.T.astype(X.dtype, copy=False), dense_output=True)
         return np.asarray(scores) + np.asarray(self.intercept_, dtype=scores.dtype)
 
-    def _share(self, twin: Any, **attributes: Any) -> Any:
-        """Give a scikit-learn model what is known from this fit."""
-        known = ("n_features_in_", "feature_names_in_", "classes_", "n_iter_")
-        for name in known:
-            # Some versions compute classes_ from other attributes and do not let it be set.
-            if hasattr(self, name) and not isinstance(getattr(type(twin), name, None), property):
-                setattr(twin, name, getattr(self, name))
-        twin.coef_ = np.array(to_dense(self.coef_))
-        twin.intercept_ = copy.copy(self.intercept_)
-        for name, value in attributes.items():
-            setattr(twin, name, value)
-        return twin
-
 
 # --------------------------------------------------------------------------------------------
 # Problems on the same data
@@ -446,71 +432,6 @@ def related(problem: Any, lam: float | None = None, targets: Any = None) -> Any:
         values.flags.writeable = False
         twin.y = values
     return twin
-
-
-# --------------------------------------------------------------------------------------------
-# At the door
-
-
-def require_number(name: str, value: Any, positive: bool = False) -> None:
-    """Raise unless ``value`` is a nonnegative number, or a positive one."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    kind = "positive" if positive else "nonnegative"
-    if not is_number:
-        raise TypeError(f"{name} must be a {kind} number, got {value!r}.")
-    if not (0 <= value < np.inf) or (positive and value == 0):
-        more = ""
-        if name in ("C", "alpha"):
-            more = " A model without regularisation has no dual problem; use a weak one instead."
-        raise ValueError(f"{name} must be a {kind} finite number, got {value!r}.{more}")
-
-
-def require_choice(name: str, value: Any, choices: Any) -> None:
-    """Raise unless ``value`` is one of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
-
-
-def require_dual(dual: Any, side: str, loss: Any) -> None:
-    """Raise unless ``dual`` is True, False or "auto", and goes with ``side`` and the loss."""
-    if not isinstance(dual, bool | np.bool_) and not (isinstance(dual, str) and dual == "auto"):
-        raise ValueError(f"dual must be True, False or 'auto', got {dual!r}.")
-    if isinstance(dual, str):
-        return
-    if side == ("primal" if dual else "dual"):
-        raise ValueError(
-            f"dual={dual} and side={side!r} contradict each other. Leave one of them 'auto'."
-        )
-    if not dual and loss in ("hinge", "epsilon_insensitive"):
-        raise ValueError(
-            f"Unsupported set of arguments: loss={loss!r} is not supported when dual=False. The "
-            "loss has corners, and methods on the primal need a smooth one; use dual='auto'."
-        )
-
-
-def checked_weights(sample_weight: Any, n: int) -> FloatArray | None:
-    """The weights as float64, one per example, or None for equal ones."""
-    if sample_weight is None:
-        return None
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n, float(sample_weight))
-    weights = np.asarray(sample_weight)
-    if weights.ndim != 1:
-        raise ValueError(
-            f"Sample weights must be 1D array or scalar, got {weights.ndim} dimensions."
-        )
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
-    weights = weights.astype(np.float64)
-    if not np.isfinite(weights).all() or weights.min() < 0:
-        raise ValueError(
-            "sample_weight must be finite and nonnegative, got values from "
-            f"{weights.min()} to {weights.max()}."
-        )
-    if weights.max() == 0:
-        raise ValueError("sample_weight must not be all zero: no weights, no examples to fit.")
-    return weights
 
 
 def as_rows(vectors: list[FloatArray]) -> FloatArray:

@@ -30,7 +30,6 @@ from ..problem import Problem
 from ..problem.multinomial import Multinomial
 from ..samplings import Draws
 
-SIDES = ("auto", "primal", "dual")
 DESCENT = ("primal_cd", "dual_cd")
 
 # The dual rescue factors an n × n matrix: with more examples that takes longer than

@@ -1,0 +1,174 @@
+"""What the classifiers share: labels, class weights, one problem per class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._types import FloatArray
+from .base import LinearModel, as_rows
+from .callbacks import with_callbacks
+from .checks import checked_weights, require_choice
+
+
+class LinearClassifierBase(ClassifierMixin, LinearModel):
+    """The shared part of the classifiers; not an estimator by itself."""
+
+    _multi_label = False
+
+    @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the example twice.
+
+        Returns
+        -------
+        self
+        """
+        data = {"X": X, "y": y, "metadata": _metadata(sample_weight)}
+        X, codes, weights = self._read(X, y, sample_weight)
+        self._train(X, codes, weights, data)
+        return self
+
+    def _train(self, X: Any, codes: Any, weights: FloatArray | None, data: dict[str, Any]) -> None:
+        """Solve one problem per column of targets and set the attributes."""
+        columns = self._targets(codes)
+        objective = self._objective(columns, weights)
+        problems = self._problems(X, columns, weights, objective)
+        starts = self._starts(problems, len(problems))
+        solutions = self._solve_all(problems, starts, data, self._described)
+        results = [solution.result for solution in solutions]
+        self.coef_ = as_rows([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
+        self._report(solutions)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
+        """The data checked, the labels as 0, 1, …, and the weights of examples and classes."""
+        self._require_parameters()
+        X, y = self._checked(X, y, multi_output=self._multi_label)
+        check_classification_targets(y)
+        weights = checked_weights(sample_weight, X.shape[0])
+        codes = self._codes(y, weights)
+        return X, codes, self._with_class_weights(codes, weights)
+
+    def _codes(self, y: Any, weights: FloatArray | None) -> Any:
+        """The labels as 0, 1, …, their place in ``classes_``."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the "
+                f"data contains only one class: {self.classes_[0]!r}."
+            )
+        if weights is not None and len(np.unique(codes[weights > 0])) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes with positive "
+                "sample_weight, but only one class has any."
+            )
+        return codes
+
+    def _with_class_weights(self, codes: Any, weights: FloatArray | None) -> FloatArray | None:
+        """The examples' weights times those of their classes."""
+        if self.class_weight is None:
+            return weights
+        by_class = np.ones(len(self.classes_))
+        own = np.ones(len(codes)) if weights is None else weights
+        if isinstance(self.class_weight, str):
+            require_choice("class_weight", self.class_weight, ("balanced",))
+            sums = np.bincount(codes, weights=own)
+            by_class = np.divide(own.sum(), len(sums) * sums, out=by_class, where=sums > 0)
+        elif isinstance(self.class_weight, dict):
+            known = {label: k for k, label in enumerate(self.classes_.tolist())}
+            for label, value in self.class_weight.items():
+                if label not in known:
+                    raise ValueError(
+                        f"The classes, {[label]}, are not in class_weight's data: "
+                        f"y has the classes {self.classes_.tolist()}."
+                    )
+                by_class[known[label]] = value
+        else:
+            raise TypeError(
+                f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}."
+            )
+        return checked_weights(own * by_class[codes], len(codes))
+
+    def _targets(self, codes: Any) -> list[FloatArray]:
+        """−1 and +1: one column for two classes, otherwise each class against the rest."""
+        if len(self.classes_) == 2:
+            return [np.where(codes == 1, 1.0, -1.0)]
+        return [np.where(codes == k, 1.0, -1.0) for k in range(len(self.classes_))]
+
+    def _described(self, w: FloatArray, intercept: Any) -> dict[str, Any]:
+        """A fitted model's attributes at an iterate, for callbacks."""
+        return {
+            "coef_": np.atleast_2d(w).copy(),
+            "intercept_": np.atleast_1d(intercept),
+            "classes_": self.classes_,
+        }
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], float]:
+        X, codes, weights = self._read(X, y, sample_weight)
+        columns = self._targets(codes)
+        return self._problems(X, columns, weights, self._objective(columns, weights)), self.tol
+
+    def decision_function(self, X: Any) -> Any:
+        """The signed distance to the decision boundary, times the norm of the coefficients.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one number, positive for ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The predicted class labels.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+
+def _metadata(sample_weight: Any) -> dict[str, Any] | None:
+    return None if sample_weight is None else {"sample_weight": sample_weight}
+
+
+def by_link(scores: Any, link: Any) -> Any:
+    """Probabilities from scores; with several classes normalised over them."""
+    if scores.ndim == 1:
+        return np.stack([link(-scores), link(scores)], axis=1)
+    each = link(scores)
+    total = each.sum(axis=1, keepdims=True)
+    # All classes ruled out at once: nothing is known.
+    even = np.full_like(each, 1 / each.shape[1])
+    return np.divide(each, total, out=even, where=total > 0)
+
+
+def log(values: Any) -> Any:
+    """ln, −inf at 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)

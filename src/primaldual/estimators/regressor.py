@@ -1,0 +1,113 @@
+"""What the regressors share: targets and their offset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from .._types import FloatArray
+from ..losses.custom import as_loss
+from .base import LinearModel, as_rows
+from .callbacks import with_callbacks
+from .checks import checked_weights
+
+
+class LinearRegressorBase(RegressorMixin, LinearModel):
+    """The shared part of the regressors; not an estimator by itself."""
+
+    _strength = "alpha"
+    _multi_output = False
+
+    @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or, where supported, (n_samples, n_targets)
+            Targets.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the example twice.
+
+        Returns
+        -------
+        self
+        """
+        data = {
+            "X": X, "y": y,
+            "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
+        }  # fmt: skip
+        X, y, weights = self._read(X, y, sample_weight)
+        columns, offsets = self._columns(y, weights)
+        objective = self._objective(columns, weights)
+        problems = self._problems(X, columns, weights, objective)
+        starts = self._starts(problems, len(problems))
+
+        def described(w: FloatArray, intercept: Any) -> dict[str, Any]:
+            return {"coef_": w.copy(), "intercept_": float(intercept) + offsets[0]}
+
+        solutions = self._solve_all(problems, starts, data, described)
+        results = [solution.result for solution in solutions]
+        self.coef_ = as_rows([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results]) + offsets
+        self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
+        if y.ndim == 1:
+            self.coef_, self.dual_coef_ = self.coef_[0], self.dual_coef_[0]
+            self.intercept_ = float(self.intercept_[0])
+        self._report(solutions)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
+        """The data checked, the targets as float64, and the weights."""
+        self._require_parameters()
+        X, y = self._checked(X, y, y_numeric=True, multi_output=self._multi_output)
+        weights = checked_weights(sample_weight, X.shape[0])
+        y = np.asarray(y, dtype=np.float64)
+        strengths = np.size(self._strengths())
+        if strengths not in (1, 1 if y.ndim == 1 else y.shape[1]):
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: got {strengths} "
+                f"values of {self._strength} for {1 if y.ndim == 1 else y.shape[1]} targets."
+            )
+        return X, y, weights
+
+    def _columns(
+        self, y: FloatArray, weights: FloatArray | None
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """The targets one by one, without their mean where an intercept takes it up.
+
+        A common offset changes neither the coefficients nor the gap, but P(0), the unit of
+        ``tol``, is then the loss of predicting the mean.
+        """
+        columns = [y] if y.ndim == 1 else list(y.T)
+        offsets = np.zeros(len(columns))
+        if self.fit_intercept and getattr(self._any_loss(), "shift_invariant", False):
+            offsets = np.array([np.average(column, weights=weights) for column in columns])
+        pairs = zip(columns, offsets, strict=True)
+        return [column - offset for column, offset in pairs], offsets
+
+    def _any_loss(self) -> Any:
+        """The loss, or one of its kind."""
+        return as_loss("squared")
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], float]:
+        X, y, weights = self._read(X, y, sample_weight)
+        columns, _ = self._columns(y, weights)
+        return self._problems(X, columns, weights, self._objective(columns, weights)), self.tol
+
+    def predict(self, X: Any) -> Any:
+        """The predicted targets.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_targets)
+        """
+        scores = self._scores(X)
+        return scores.ravel() if np.ndim(self.intercept_) == 0 else scores
