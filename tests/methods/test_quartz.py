@@ -17,6 +17,7 @@ from scipy.special import expit
 from primaldual import LOSSES, Problem, solve
 from primaldual.complexity import complexity
 from primaldual.methods import Quartz
+from primaldual.methods.literature.averaged_quartz import AveragedQuartz
 from primaldual.samplings import Draws, Importance, TauNice, Uniform
 
 STEPS = pytest.mark.parametrize("step", ["exact", "inexact"])
@@ -118,7 +119,7 @@ def test_first_cycle_with_averaging(step, alpha_text, w_text, value):
         "0.1542288557 0.2039800995 0.1542288557 0.1293532338 0.1542288557 0.2039800995"
     )
     np.testing.assert_allclose(importance.probabilities(), expected, atol=5.1e-11)
-    w, alpha = after(Quartz(step, averaging=True), problem, importance, one_by_one(range(6)))
+    w, alpha = after(AveragedQuartz(step), problem, importance, one_by_one(range(6)))
     np.testing.assert_allclose(alpha, vector(alpha_text), atol=5.1e-11)
     np.testing.assert_allclose(w, vector(w_text), atol=5.1e-11)
     assert problem.primal(w) == pytest.approx(value, abs=5.1e-11)
@@ -149,8 +150,7 @@ def test_first_cycle_on_other_losses(loss, primal, dual):
 def test_visited_nonzeros_are_those_of_the_drawn_examples():
     problem = reference_problem("logistic")
     counts = [2, 3, 2, 2, 2, 3]
-    for averaging, reads in ((False, 1), (True, 2)):
-        method = Quartz(averaging=averaging)
+    for method, reads in ((Quartz(), 1), (AveragedQuartz(), 2)):
         state = method.start(problem, Uniform(6))
         read = method.advance(state, one_by_one([0, 1, 1]))
         assert read == reads * (counts[0] + 2 * counts[1])
@@ -194,7 +194,7 @@ def test_averaging_equals_the_naive_recursion(step, weighted):
     problem = random_problem(seed=8, sample_weight=weights)
     for sampling in (Importance.plan(problem.examples), TauNice(12, 3)):
         draws = sampling.draw(np.random.default_rng(0), 60)
-        w, alpha = after(Quartz(step, averaging=True), problem, sampling, draws)
+        w, alpha = after(AveragedQuartz(step), problem, sampling, draws)
         naive_w, naive_alpha = naive_quartz(problem, sampling, draws, step)
         np.testing.assert_allclose(alpha, naive_alpha, atol=1e-12)
         np.testing.assert_allclose(w, naive_w, atol=1e-12)
@@ -206,7 +206,7 @@ def test_averaging_survives_the_rescaling_after_many_steps(step):
     problem = reference_problem("logistic")
     importance = Importance.plan(problem.examples)
     draws = importance.draw(np.random.default_rng(0), 8000)
-    method = Quartz(step, averaging=True)
+    method = AveragedQuartz(step)
     state = method.start(problem, importance)
     method.advance(state, draws)
     assert 1e-100 <= state.scale[0] <= 1
@@ -223,7 +223,7 @@ def test_rescaling_in_full_flight_changes_nothing(step):
     problem = random_problem(seed=8)
     importance = Importance.plan(problem.examples)
     draws = importance.draw(np.random.default_rng(1), 60)
-    method = Quartz(step, averaging=True)
+    method = AveragedQuartz(step)
     state = method.start(problem, importance)
     half = draws.starts[20]
     method.advance(state, Draws(draws.starts[:21], draws.coordinates[:half]))
@@ -238,15 +238,15 @@ def test_rescaling_in_full_flight_changes_nothing(step):
 
 
 @STEPS
-@pytest.mark.parametrize("averaging", [False, True], ids=["plain", "averaging"])
+@pytest.mark.parametrize("kind", [Quartz, AveragedQuartz])
 @pytest.mark.parametrize("fit_intercept", [False, True], ids=["through zero", "intercept"])
-def test_every_variant_reaches_scipys_optimum(step, averaging, fit_intercept):
+def test_every_variant_reaches_scipys_optimum(step, kind, fit_intercept):
     problem = random_problem(
         seed=9, sample_weight=1.0 + np.arange(12) % 3, fit_intercept=fit_intercept
     )
     w, intercept, value = scipy_optimum(problem)
     for sampling in ("importance", "uniform", "tau_nice"):
-        method = Quartz(step, averaging)
+        method = kind(step)
         result = solve(problem, method, sampling, tol=1e-13, max_passes=20_000, seed=0)
         assert result.certificate.primal == pytest.approx(value, abs=1e-11)
         np.testing.assert_allclose(result.w, w, atol=1e-6)
@@ -295,7 +295,7 @@ def test_mean_gap_with_averaging_contracts_by_theta(step, kind):
     sampling = Uniform(6) if kind == "uniform" else Importance.plan(side)
     theta = 1 / complexity(side, sampling).iterations
     gaps = mean_over_seeds(
-        Quartz(step, averaging=True),
+        AveragedQuartz(step),
         problem,
         sampling,
         lambda w, alpha: problem.certify(w, alpha).gap,

@@ -15,6 +15,7 @@ from oracles import random_problem, reference_problem, scipy_optimum
 from primaldual import LOSSES, METHODS, Problem, Progress, Status, advise, solve, solver
 from primaldual.engine.auto import Auto
 from primaldual.methods import NSync, Quartz
+from primaldual.methods.literature.averaged_quartz import AveragedQuartz
 from primaldual.samplings import Draws, TauNice, Uniform
 
 PAPER = ("nsync", "quartz")  # the loop is tested with these; test_contract.py has them all
@@ -336,7 +337,7 @@ def test_dual_pass_counts_the_nonzeros_of_examples():
     problem = Problem(X, [1.0, 2, 3], loss="squared", lam=0.1)
     trace = solve(problem, "quartz", Always(2, 3), tol=0, max_passes=1.4, seed=0).trace
     assert trace.passes[1] == 3 * 3 / 6
-    doubled = solve(problem, Quartz(averaging=True), Always(2, 3), tol=0, max_passes=1.4, seed=0)
+    doubled = solve(problem, AveragedQuartz(), Always(2, 3), tol=0, max_passes=1.4, seed=0)
     assert doubled.trace.passes[1] == 2 * trace.passes[1]
 
 

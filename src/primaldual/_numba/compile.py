@@ -64,9 +64,14 @@ def _keep_others_out(cache: Any) -> None:
 
 def _is_ours(signature: Any) -> bool:
     """Whether all named tuples in the signature are classes of this package."""
-    arguments = getattr(signature, "args", signature)
-    classes = [getattr(kind, "instance_class", None) for kind in arguments]
-    return all(kind is None or kind.__module__.startswith("primaldual.") for kind in classes)
+    return all(map(_is_our_type, getattr(signature, "args", signature)))
+
+
+def _is_our_type(kind: Any) -> bool:
+    named = getattr(kind, "instance_class", None)
+    if named is not None and not named.__module__.startswith("primaldual."):
+        return False
+    return all(map(_is_our_type, getattr(kind, "types", ())))  # the fields of a tuple
 
 
 class _Stopwatch(event.Listener):

@@ -9,11 +9,13 @@ from .literature.ada_sdca import AdaSDCA, GapSDCA
 from .literature.apcg import APCG
 from .literature.approx import Alpha, Approx, Hydra2
 from .literature.asdca import ASDCA
+from .literature.averaged_quartz import AveragedQuartz
 from .literature.cocoa import CoCoA
 from .literature.df_sdca import MISO, DfSDCA
 from .literature.hydra import Hydra
 from .literature.katyusha import Katyusha, LKatyusha
 from .literature.l_svrg import LSVRG
+from .literature.nsync_newton import NSyncNewton
 from .literature.nu_acdm import NUACDM
 from .literature.rcdm import PCDM, RCDM, UCDC
 from .literature.s2cd import S2CD
@@ -32,6 +34,7 @@ METHODS: dict[str, type[Method]] = {
     # the engine
     **ENGINE,
     # primal coordinate methods
+    "nsync_newton": NSyncNewton,
     "rcdm": RCDM,
     "ucdc": UCDC,
     "pcdm": PCDM,
@@ -39,6 +42,7 @@ METHODS: dict[str, type[Method]] = {
     "alpha": Alpha,
     "nu_acdm": NUACDM,
     # dual coordinate methods
+    "averaged_quartz": AveragedQuartz,
     "sdca": SDCA,
     "iprox_sdca": IProxSDCA,
     "df_sdca": DfSDCA,

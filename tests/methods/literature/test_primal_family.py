@@ -21,16 +21,16 @@ from scipy import sparse
 from primaldual import Problem, solve
 from primaldual.methods.base import default_sampling
 from primaldual.methods.literature.approx import Alpha, Approx, Hydra2
+from primaldual.methods.literature.nsync_newton import NSyncNewton
 from primaldual.methods.literature.nu_acdm import NUACDM
 from primaldual.methods.literature.rcdm import PCDM, RCDM, UCDC
 from primaldual.methods.nsync import NSync
 from primaldual.samplings import Bucket, Draws, Importance, Independent, TauNice, Uniform
 
 FAMILY = {
-    "nsync newton": lambda: NSync("newton"),
+    "nsync newton": lambda: NSyncNewton(),
     "rcdm": RCDM,
     "rcdm a=1/2": lambda: RCDM(0.5),
-    "rcdm newton": lambda: RCDM(step="newton"),
     "ucdc": UCDC,
     "pcdm": PCDM,
     "pcdm uniform": lambda: PCDM(3, bound="uniform"),
@@ -222,7 +222,7 @@ def test_nu_acdm_has_the_smallest_sum_of_roots():
 
 def test_newton_step_keeps_the_promised_decrease():
     problem = random_problem(4, n=20, d=8, lam=1e-3, as_sparse=True, sample_weight=weights(20))
-    method = NSync("newton")
+    method = NSyncNewton()
     state = method.start(problem, Uniform(8), w=3 * np.random.default_rng(1).standard_normal(8))
     for i in np.random.default_rng(0).integers(8, size=150):
         before, slope = problem.primal(state.w), primal_gradient(problem, state.w)[i]
@@ -234,7 +234,7 @@ def test_newton_step_keeps_the_promised_decrease():
 @pytest.mark.parametrize("loss", ["squared_hinge", "log_cosh", "huber"])
 def test_newton_step_on_other_losses_is_monotone(loss):
     problem = reference_problem(loss)
-    method = NSync("newton")
+    method = NSyncNewton()
     state = method.start(problem, Uniform(4))
     values = [problem.primal(state.w)]
     for i in np.random.default_rng(0).integers(4, size=400):
@@ -247,9 +247,9 @@ def test_newton_step_on_other_losses_is_monotone(loss):
 def test_newton_step_is_the_fixed_one_for_the_squared_loss():
     problem = random_problem(5, loss="squared", sample_weight=weights(12))
     draws = Uniform(5).draw(np.random.default_rng(0), 40)
-    w = after(NSync("newton"), problem, Uniform(5), draws)
+    w = after(NSyncNewton(), problem, Uniform(5), draws)
     np.testing.assert_allclose(w, after(NSync(), problem, Uniform(5), draws), atol=1e-13)
-    method = NSync("newton")
+    method = NSyncNewton()
     visited = method.advance(method.start(problem, Uniform(5)), draws)
     assert visited == problem.features.counts[draws.coordinates].sum()
 
@@ -260,16 +260,16 @@ def test_newton_step_needs_fewer_iterations_where_the_curvature_is_small():
     draws = Importance.plan(problem.features).draw(np.random.default_rng(0), 3000)
     sampling = Importance.plan(problem.features)
     fixed, newton = (
-        problem.certify(after(NSync(step), problem, sampling, draws)).gap
-        for step in ("fixed", "newton")
+        problem.certify(after(method, problem, sampling, draws)).gap
+        for method in (NSync(), NSyncNewton())
     )
     assert newton < 0.1 * fixed
 
 
 def test_newton_step_refuses_batches():
     problem = random_problem(5)
-    with pytest.raises(ValueError, match="one coordinate at a time"):
-        solve(problem, NSync("newton"), TauNice(5, 2), seed=0)
+    with pytest.raises(ValueError, match="needs the sampling importance or uniform or permutation"):
+        solve(problem, NSyncNewton(), TauNice(5, 2), seed=0)
 
 
 # --------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def mean_errors(method, problem, optimum, sampling, stride, checks, seeds=30):
 
 
 @pytest.mark.parametrize(
-    "make", [RCDM, lambda: RCDM(0.5), UCDC, lambda: PCDM(2), lambda: NSync("newton")],
+    "make", [RCDM, lambda: RCDM(0.5), UCDC, lambda: PCDM(2), lambda: NSyncNewton()],
     ids=["rcdm", "rcdm a=1/2", "ucdc", "pcdm", "newton"],
 )  # fmt: skip
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
@@ -439,7 +439,7 @@ def test_visited_nonzeros_on_a_wide_problem():
         state = method.start(problem, sampling)
         assert method.advance(state, draws) == reads * counts[draws.coordinates].sum()
         assert np.isfinite(problem.primal(method.iterate(state)[0]))
-    method = NSync("newton")
+    method = NSyncNewton()
     state = method.start(problem, Uniform(d))
     # At zero margins the curvature of the logistic loss is its bound, and nothing is tried.
     once = counts[draws.coordinates].sum()
@@ -463,9 +463,7 @@ def test_plans_are_what_the_methods_ask_for():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: NSync("exact"), "step must be"),
         (lambda: RCDM(1.5), "a must be between"),
-        (lambda: RCDM(step="best"), "step must be"),
         (lambda: PCDM(0), "tau must be"),
         (lambda: PCDM(bound="tight"), "bound must be"),
         (lambda: Approx("often"), "restart must be"),

@@ -12,10 +12,11 @@ from ..._numba.compile import inlined, kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, importance_complexity, uniform_complexity
 from ...data.rows import row_add, row_dot
-from ...losses import loss_derivative, loss_dual_step, loss_fenchel_gap
+from ...losses import loss_derivative, loss_fenchel_gap
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_alpha
+from ..dual_step import dual_step
 
 # What AdaSDCA+ divides the weight of an example by after its draw.
 SHRINK = 10.0
@@ -215,11 +216,9 @@ def _advance(  # type: ignore[no-untyped-def]
         count[0] = (count[0] + 1) % refresh
         j = _find(tree, uniforms[k])
         chosen[k] = j
-        if c[j] > 0.0:
-            z = row_dot(examples, j, w)
-            delta = c[j] * loss_dual_step(loss, alpha[j] / c[j], z, y[j], kappa[j])
-            alpha[j] += delta
-            row_add(examples, j, delta / lam_n, w)
+        delta = dual_step(loss, c[j], alpha[j], row_dot(examples, j, w), y[j], kappa[j])
+        alpha[j] += delta
+        row_add(examples, j, delta / lam_n, w)
         if shrink > 1.0:
             tree[leaves + j] /= shrink
             _settle(tree, leaves + j, leaves + j)

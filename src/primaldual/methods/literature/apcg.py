@@ -13,11 +13,11 @@ from ..._numba.compile import kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
 from ...data.rows import row_add, row_dot
-from ...losses import loss_dual_step
 from ...losses.sums import sum_conjugates
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_alpha, visited
+from ..dual_step import dual_step
 from .sdca import largest_square
 
 
@@ -145,7 +145,7 @@ def _advance(  # type: ignore[no-untyped-def]
         y_j, z_j = slow[j] + ahead, slow[j] - ahead  # of y and z̄
         t = scale[0] * row_dot(examples, j, fast_w) + row_dot(examples, j, slow_w)
         t += gamma * (y_j - z_j) / c[j]
-        h = c[j] * loss_dual_step(loss, z_j / c[j], t, y[j], kappa[j])
+        h = dual_step(loss, c[j], z_j, t, y[j], kappa[j])
         to_fast = -0.5 * (1.0 - n * a) * h / scale[0]
         to_slow = 0.5 * (1.0 + n * a) * h
         fast[j] += to_fast

@@ -18,7 +18,7 @@ from ...losses import loss_derivative
 from ...losses.sums import sum_values
 from ...problem import Problem
 from ...samplings import Distributed, Draws, Importance, Sampling, Uniform
-from ..base import ANY_SAMPLING, visited
+from ..base import ANY_SAMPLING, first_w, visited
 
 
 @dataclass
@@ -123,15 +123,14 @@ class Approx:
                 "restart='none' never moves a free intercept. Use restart='periodic', or a model "
                 "without intercept."
             )
-        if w is None:
-            w = np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
+        w = first_w(problem, w, alpha)
         p, v, first, period = self._parameters(problem, sampling)
         every = 0
         if self.restart == "adaptive":
             every = math.ceil(problem.d / p.sum())
         state = State(
             problem, p, v, first, 0 if self.restart == "none" else period, np.full(2, first),
-            np.zeros(problem.d), w.copy(), np.zeros(problem.n), problem.matrix.times(w), 0.0,
+            np.zeros(problem.d), w, np.zeros(problem.n), problem.matrix.times(w), 0.0,
             0, every, math.inf,
         )  # fmt: skip
         _move_intercept(state)

@@ -15,10 +15,10 @@ from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity
 from ...data.rows import Rows, row_add, row_dot
-from ...losses import loss_dual_step
 from ...problem import Problem
 from ...samplings import DEFAULT_BLOCKS, Draws, Sampling, Uniform
 from ..base import first_alpha, visited
+from ..dual_step import dual_step
 from .workers import Crew, InProcess, Workers, cut, on_support, own_rows
 
 
@@ -284,11 +284,10 @@ def _local_steps(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     for j in draws:
         own = j - first
-        if own < 0 or own >= alpha.size or c[own] == 0.0:
+        if own < 0 or own >= alpha.size:
             continue
         z = row_dot(rows, own, w) + bias[0]
-        a, k = alpha[own] / c[own], c[own] * kappa[own]
-        delta = c[own] * loss_dual_step(loss, a, z, y[own], k)
+        delta = dual_step(loss, c[own], alpha[own], z, y[own], c[own] * kappa[own])
         alpha[own] += delta
         row_add(rows, own, pull * delta, w)
         bias[0] += tilt * delta

@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from ..._numba.compile import kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity, complexity
-from ...data.rows import row_add, row_dot
-from ...losses import loss_derivative
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import ANY_SAMPLING, first_alpha, visited
+from ..dual_step import Inexact
+from ..intercept import Intercept, first_intercept
+from ..quartz import quartz_steps
 from .sdca import largest_square
 
 
@@ -27,6 +27,7 @@ class State:
     delta: FloatArray  # δ_j, the part of α_j that a step replaces
     alpha: FloatArray  # α_j: minus a mean of the φ'_j seen so far
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
+    intercept: Intercept  # none: it stays zero
 
 
 class DfSDCA:
@@ -43,8 +44,9 @@ class DfSDCA:
             for j in S:   α_j += Δ_j,   w += (1/λn) Δ_j x_j
 
     with δ_j = θ/q_j and θ = min_j q_j λn/(β v_j + λn), q the probabilities and v the ESO
-    parameters of the sampling. The expected distance to the optimum, of w and of α, contracts by
-    1 − θ per iteration: K = 1/θ. ``MISO`` is the same update with another δ.
+    parameters of the sampling: the inexact steps of Quartz with a δ_j that is never longer. The
+    expected distance to the optimum, of w and of α, contracts by 1 − θ per iteration: K = 1/θ.
+    ``MISO`` is the same update with another δ.
 
     Rate
     ----
@@ -80,15 +82,16 @@ class DfSDCA:
     ) -> State:
         """The state at ``alpha``, at the dual point of ``w``, or at zero."""
         alpha = first_alpha(problem, w, alpha)
-        delta = self._delta(problem, sampling)
-        return State(problem, delta, alpha, problem.primal_point(alpha))
+        w = problem.primal_point(alpha)
+        delta, intercept = self._delta(problem, sampling), first_intercept(problem, alpha, w)
+        return State(problem, delta, alpha, w, intercept)
 
     def advance(self, state: State, draws: Draws) -> float:
         """Take the steps in ``draws``."""
         p = state.problem
-        _advance(
-            draws.starts, draws.coordinates, p.examples.rows, p.loss, p.y, p.sample_weight,
-            p.lam * p.n, state.delta, state.alpha, state.w,
+        quartz_steps(
+            draws.starts, draws.coordinates, p.examples.rows, Inexact(p.loss), p.y,
+            p.sample_weight, p.lam * p.n, state.delta, state.alpha, state.w, state.intercept,
         )  # fmt: skip
         return visited(p.examples, draws)
 
@@ -158,18 +161,3 @@ class MISO(DfSDCA):
         steepness = 2 * problem.beta * largest_square(problem)  # 2(L − λ)
         lam_n = problem.lam * problem.n
         return np.full(problem.n, lam_n / max(steepness, lam_n))
-
-
-@kernel
-def _advance(  # type: ignore[no-untyped-def]
-    starts, coordinates, examples, loss, y, c, lam_n, delta, alpha, w
-):  # fmt: skip
-    change = np.empty(alpha.size)
-    for k in range(starts.size - 1):
-        S = coordinates[starts[k] : starts[k + 1]]
-        for s, j in enumerate(S):
-            z = row_dot(examples, j, w)
-            change[s] = -delta[j] * (c[j] * loss_derivative(loss, z, y[j]) + alpha[j])
-        for s, j in enumerate(S):
-            alpha[j] += change[s]
-            row_add(examples, j, change[s] / lam_n, w)

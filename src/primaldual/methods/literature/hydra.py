@@ -16,7 +16,7 @@ from ...data.rows import DenseRows, Rows, SparseRows, row_slope
 from ...problem import Problem
 from ...samplings import Distributed, Draws, Sampling
 from .. import nsync
-from ..base import visited
+from ..base import first_w, visited
 from .workers import Crew, InProcess, Workers, cut, own_rows
 
 
@@ -113,9 +113,7 @@ class Hydra:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        if w is None:
-            w = np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
-        w, features = w.copy(), problem.features
+        w, features = first_w(problem, w, alpha), problem.features
         step = problem.n / features.curvature(sampling.eso(features))
         nodes = [
             Node(

@@ -15,7 +15,7 @@ from ...complexity import Complexity
 from ...data.rows import row_add
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import visited
+from ..base import first_w, visited
 from .approx import root_importance, row_slope_between
 
 # The scale is folded into B before ρ^k leaves the range of floating-point numbers.
@@ -107,15 +107,14 @@ class NUACDM:
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
-        if w is None:
-            w = np.zeros(problem.d) if alpha is None else problem.primal_point(alpha)
+        w = first_w(problem, w, alpha)
         L, tau, eta = _parameters(problem, sampling)
         shrink = 1 / (1 + eta * problem.lam)
         c = eta * problem.lam * (1 - tau) * shrink
         period = math.ceil((1 + math.log(2)) / tau) if problem.fit_intercept else 0
         state = State(
             problem, L, eta * shrink / sampling.probabilities(), tau, (1 - tau) * shrink,
-            tau / (c + tau), np.ones(1), w.copy(), np.zeros(problem.d),
+            tau / (c + tau), np.ones(1), w, np.zeros(problem.d),
             problem.matrix.times(w), np.zeros(problem.n), 0.0, period, 0,
         )  # fmt: skip
         _restart(state)

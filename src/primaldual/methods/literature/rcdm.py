@@ -47,8 +47,6 @@ class RCDM(NSync):
     ----------
     a : float
         The exponent in [0, 1] of the default sampling.
-    step : {"fixed", "newton"}
-        As in NSync.
 
     References
     ----------
@@ -58,8 +56,7 @@ class RCDM(NSync):
 
     samplings: ClassVar[tuple[str, ...]] = ("importance", "uniform")
 
-    def __init__(self, a: float = 1.0, step: str = "fixed") -> None:
-        super().__init__(step)
+    def __init__(self, a: float = 1.0) -> None:
         if not 0.0 <= a <= 1.0:
             raise ValueError(f"a must be between 0 and 1, got {a!r}.")
         self.a = a
@@ -99,11 +96,6 @@ class UCDC(NSync):
     When to use
     -----------
     Features of equal norm, where uniform sampling loses nothing; else ``NSync`` is better.
-
-    Parameters
-    ----------
-    step : {"fixed", "newton"}
-        As in NSync.
 
     References
     ----------
@@ -160,7 +152,6 @@ class PCDM(NSync):
     samplings: ClassVar[tuple[str, ...]] = ("tau_nice",)
 
     def __init__(self, tau: int | None = None, bound: str = "sparsity") -> None:
-        super().__init__()
         if tau is not None and tau < 1:
             raise ValueError(f"tau must be at least 1, got {tau!r}.")
         if bound not in _BOUNDS:

@@ -13,10 +13,10 @@ from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity
 from ...data.rows import row_add, row_dot
-from ...losses import loss_dual_step
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_alpha, visited
+from ..dual_step import dual_step
 from .sdca import batch_size, largest_square
 
 
@@ -157,9 +157,7 @@ def _advance(  # type: ignore[no-untyped-def]
         part = (1.0 - theta * lam * tau) * scale[0]
         for s, j in enumerate(S):
             z = row_dot(examples, j, ahead) + part * row_dot(examples, j, apart)  # ⟨x_j, x̄⟩
-            delta[s] = 0.0
-            if c[j] > 0.0:
-                delta[s] = c[j] * loss_dual_step(loss, alpha[j] / c[j], z, y[j], 1.0 / sigma)
+            delta[s] = dual_step(loss, c[j], alpha[j], z, y[j], 1.0 / sigma)
         scale[0] *= shrink
         for s in range(count[0]):
             row_add(examples, last[s], -lead * moved[s], ahead)
