@@ -17,10 +17,10 @@ from primaldual.estimators import LinearClassifier, LinearRegressor, LinearSVC, 
 from primaldual.losses import LOSSES, EpsilonInsensitive
 from primaldual.report import numbers, page
 
-CORNERS = ["hinge", "epsilon_insensitive"]
+KINKED = ["hinge", "epsilon_insensitive"]
 ABLE = [name for name, kind in METHODS.items() if getattr(kind, "corners", False)]
 
-every_loss = pytest.mark.parametrize("loss", CORNERS)
+every_loss = pytest.mark.parametrize("loss", KINKED)
 every_method = pytest.mark.parametrize("method", ["auto", *ABLE])
 with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
@@ -108,7 +108,7 @@ def test_the_best_intercept_is_the_best_of_all_corners(loss):
         def value(b, problem=problem, scores=scores):
             return problem.primal_value(np.zeros(1), scores + b)
 
-        corners = np.concatenate([corner - scores for corner in problem.loss.corners(problem.y)])
+        corners = np.concatenate([corner - scores for corner in problem.loss.kinks(problem.y)])
         assert value(found) <= min(value(b) for b in corners) + 1e-14
 
 

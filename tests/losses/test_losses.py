@@ -28,8 +28,6 @@ from primaldual.losses import (
     SmoothedHinge,
     Squared,
     SquaredEpsilonInsensitive,
-    generic_conjugate,
-    generic_dual_step,
     loss_conjugate,
     loss_dual_step,
     loss_nearest_dual,
@@ -39,6 +37,9 @@ from primaldual.losses import (
     sums,
 )
 from primaldual.losses.custom import as_loss, loss_name
+from primaldual.losses.gaps import SERIES
+from primaldual.losses.numerical import search_conjugate, search_dual_step
+from primaldual.losses.probit import hazard, inverse_hazard, scaled_erfc
 from primaldual.losses.sums import (
     derivatives,
     second_derivatives,
@@ -91,7 +92,7 @@ DOMAINS = {
     "epsilon_insensitive": (-1.0, 1.0),
 }
 
-# Where φ'' or, for a loss with corners, φ' jumps, as margins or residuals.
+# Where φ'' or, for a loss with kinks, φ' jumps, as margins or residuals.
 KINKS = {
     "squared_hinge": [1.0],
     "smoothed_hinge": [0.7, 1.0],
@@ -104,12 +105,12 @@ KINKS = {
 }
 
 SMOOTH = [name for name, loss in CASES.items() if loss.smoothness < math.inf]
-CORNERS = [name for name in LOSSES if name not in SMOOTH]
+KINKED = [name for name in LOSSES if name not in SMOOTH]
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
-# Where the promise is about φ' as a function, which has jumps if the loss has corners.
+# Where the promise is about φ' as a function, which has jumps if the loss has kinks.
 every_smooth_loss = pytest.mark.parametrize("name", SMOOTH)
-every_loss_with_corners = pytest.mark.parametrize("name", CORNERS)
+every_loss_with_kinks = pytest.mark.parametrize("name", KINKED)
 
 
 def labels(name):
@@ -250,19 +251,19 @@ def test_value_is_smooth(name):
             assert excess <= 0.5 * loss.smoothness * (x - z) ** 2 + 1e-13
 
 
-@every_loss_with_corners
-def test_corners_are_where_the_derivative_jumps_by_one(name):
+@every_loss_with_kinks
+def test_kinks_are_where_the_derivative_jumps_by_one(name):
     loss = CASES[name]
     for y in labels(name):
-        corners = [float(corner[0]) for corner in loss.corners(np.array([y]))]
-        places = [y * z if loss.classification else z - y for z in corners]
+        kinks = [float(kink[0]) for kink in loss.kinks(np.array([y]))]
+        places = [y * z if loss.classification else z - y for z in kinks]
         assert sorted(places) == pytest.approx(KINKS[name])
-        for z in corners:
+        for z in kinks:
             jump = loss.derivative(z + 1e-9, y) - loss.derivative(z - 1e-9, y)
             assert jump == 1.0
 
 
-@every_loss_with_corners
+@every_loss_with_kinks
 @pytest.mark.parametrize("gamma", [0.3, 1e-6])
 def test_a_smoothed_loss_has_a_square_added_to_its_conjugate(name, gamma):
     """Around any centre a°, by targets y + γ a°."""
@@ -286,18 +287,18 @@ def test_a_smoothed_loss_has_a_square_added_to_its_conjugate(name, gamma):
             assert math.isfinite(loss.conjugate(own, y))
 
 
-@every_loss_with_corners
+@every_loss_with_kinks
 def test_dual_step_lands_on_minus_a_subgradient(name):
     """What the prox is where φ' jumps: φ(zeta) + φ*(-a⁺) + a⁺ zeta = 0."""
     loss = CASES[name]
-    at_corner = 0
+    at_kink = 0
     for a, z, y, kappa in problems(name, seed=2, count=200):
         change = loss.dual_step(a, z, y, kappa)
         zeta = z + kappa * change
         gap = losses.loss_fenchel_gap(loss, zeta, a + change, y)
         assert abs(gap) <= 1e-14 * (1.0 + kappa + abs(z))
-        at_corner += abs(sign(name, y) * (a + change)) not in (0.0, 1.0)
-    assert at_corner > 20
+        at_kink += abs(sign(name, y) * (a + change)) not in (0.0, 1.0)
+    assert at_kink > 20
 
 
 @every_loss
@@ -317,7 +318,7 @@ def test_conjugate_slopes_are_the_conjugates_derivatives(name):
     low, high = finite_domain(name)
     step = 1e-4
     for y in labels(name):
-        for b in np.linspace(low + 0.01, high - 0.01, 8):  # not 0, where some have a corner
+        for b in np.linspace(low + 0.01, high - 0.01, 8):  # not 0, where some have a kink
             a = sign(name, y) * float(b)
             below, here, above = (loss.conjugate(a + k * step, y) for k in (-1, 0, 1))
             first, second = loss.conjugate_slopes(a, y)
@@ -340,11 +341,9 @@ def test_conjugate_is_the_supremum_of_its_definition(name):
                 method="bounded",
                 options={"xatol": 1e-10},
             )
-            # Where it is the value at a corner, a search comes only near it.
-            corners = [
-                y * kink if loss.classification else y + kink for kink in KINKS.get(name, [])
-            ]
-            least = min([best.fun, *(a * z + loss.value(z, y) for z in corners)])
+            # Where it is the value at a kink, a search comes only near it.
+            kinks = [y * kink if loss.classification else y + kink for kink in KINKS.get(name, [])]
+            least = min([best.fun, *(a * z + loss.value(z, y) for z in kinks)])
             np.testing.assert_allclose(loss.conjugate(a, y), -least, rtol=1e-12, atol=1e-12)
 
 
@@ -409,7 +408,7 @@ def test_dual_step_of_a_zero_row_goes_to_minus_the_derivative(name):
     loss = CASES[name]
     steps = [loss.dual_step]
     if name in SMOOTH:
-        steps.append(lambda *at: generic_dual_step(loss, *at))
+        steps.append(lambda *at: search_dual_step(loss, *at))
     for a, z, y, _ in problems(name, seed=3, count=30):
         for step in steps:
             moved = a + step(a, z, y, 0.0)
@@ -433,7 +432,7 @@ def test_a_dual_variable_that_becomes_zero_is_exactly_zero(name, kappa):
         a = sign(name, y) * 0.1234567 / (1.0 + kappa)
         z = 3.7 * y if loss.classification else y + 0.5 * sum(PARAMETERS[name].values()) * 0.1
         assert a + loss.dual_step(a, z, y, kappa) == 0.0
-        assert a + generic_dual_step(loss, a, z, y, kappa) == pytest.approx(0.0, abs=1e-16)
+        assert a + search_dual_step(loss, a, z, y, kappa) == pytest.approx(0.0, abs=1e-16)
 
 
 @every_loss
@@ -464,7 +463,7 @@ def test_dual_steps_from_the_edge_stay_in_the_domain(name, kappa):
     for y, b in itertools.product(labels(name), edges + inner):
         a = sign(name, y) * b
         for z in points(name, y, grid).tolist():
-            if name in CORNERS:
+            if name in KINKED:
                 change = loss.dual_step(a, z, y, kappa)
                 zeta = z + kappa * change
                 gap = losses.loss_fenchel_gap(loss, zeta, a + change, y)
@@ -472,7 +471,7 @@ def test_dual_steps_from_the_edge_stay_in_the_domain(name, kappa):
                 continue
             for change in (
                 loss.dual_step(a, z, y, kappa),
-                generic_dual_step(loss, a, z, y, kappa),
+                search_dual_step(loss, a, z, y, kappa),
             ):
                 assert math.isfinite(loss.conjugate(a + change, y))
                 # zeta carries the rounding errors of z and, amplified by κ, of a.
@@ -497,7 +496,7 @@ def test_logistic_dual_steps_keep_the_digits_of_a_tiny_dual_variable(b):
 
 def test_probit_agrees_with_scipy():
     x = np.concatenate([np.linspace(0, 10, 401), np.logspace(1, 100, 100)])
-    np.testing.assert_allclose([losses._erfcx(v) for v in x], erfcx(x), rtol=2e-15)
+    np.testing.assert_allclose([scaled_erfc(v) for v in x], erfcx(x), rtol=2e-15)
     m = np.concatenate([-np.logspace(4, -3, 200), np.linspace(-8, 8, 401), [20.0, 37.0]])
     values = [Probit().value(v, 1.0) for v in m]
     # -ln Φ has condition number m² on the right.
@@ -519,7 +518,7 @@ def test_probit_curvature_far_left_is_nearly_one():
 
 @pytest.mark.parametrize("b", [1e-300, 1e-20, 0.5, 0.7978845608, 3.0, 1e4, 1e12])
 def test_probit_hazard_is_inverted_over_the_whole_range(b):
-    assert losses._hazard(losses._inverse_hazard(b)) == pytest.approx(b, rel=1e-12)
+    assert hazard(inverse_hazard(b)) == pytest.approx(b, rel=1e-12)
 
 
 def test_log_cosh_keeps_the_digits_of_small_residuals():
@@ -529,38 +528,38 @@ def test_log_cosh_keeps_the_digits_of_small_residuals():
 
 
 @every_smooth_loss
-def test_generic_dual_step_agrees_with_the_closed_form(name):
+def test_the_searched_dual_step_agrees_with_the_closed_form(name):
     loss = CASES[name]
     for a, z, y, kappa in problems(name, seed=4, count=60):
         expected = loss.dual_step(a, z, y, kappa)
-        assert generic_dual_step(loss, a, z, y, kappa) == pytest.approx(expected, abs=2e-14)
+        assert search_dual_step(loss, a, z, y, kappa) == pytest.approx(expected, abs=2e-14)
 
 
 @every_smooth_loss
 @pytest.mark.parametrize("kappa", [0.0, 1e-12, 1e12])
-def test_generic_dual_step_survives_extreme_curvatures(name, kappa):
+def test_the_searched_dual_step_survives_extreme_curvatures(name, kappa):
     loss = CASES[name]
     for a, z, y, _ in problems(name, seed=5, count=20):
         for scale in (1.0, 1e4):
             expected = loss.dual_step(a, scale * z, y, kappa)
-            found = generic_dual_step(loss, a, scale * z, y, kappa)
+            found = search_dual_step(loss, a, scale * z, y, kappa)
             assert found == pytest.approx(expected, rel=1e-8, abs=1e-14 * (1 + abs(scale * z)))
 
 
 @every_loss
-def test_generic_conjugate_agrees_with_the_closed_form(name):
+def test_the_searched_conjugate_agrees_with_the_closed_form(name):
     loss = CASES[name]
     low, high = finite_domain(name)
     for y in labels(name):
         for b in np.linspace(low, high, 13):
             a = sign(name, y) * float(b)
-            assert generic_conjugate(loss, a, y) == pytest.approx(
+            assert search_conjugate(loss, a, y) == pytest.approx(
                 loss.conjugate(a, y), rel=1e-12, abs=1e-12
             )
         for edge, outward in zip(DOMAINS[name], (-1.0, 1.0), strict=True):
             if math.isfinite(edge):
                 beyond = sign(name, y) * (edge + outward * 1e-3)
-                assert generic_conjugate(loss, beyond, y) == math.inf
+                assert search_conjugate(loss, beyond, y) == math.inf
 
 
 def read_only(values):
@@ -638,7 +637,7 @@ def test_the_logistic_gap_keeps_its_digits_near_the_optimum(m, size):
         assert found_value == pytest.approx(float(value), rel=1e-15)
         # b and q are rounded before they are subtracted.
         lost = 1e-15 / abs(y * a - q)
-        cancelled = 4e-16 * float(value) / expected if size >= losses.SERIES else 0.0
+        cancelled = 4e-16 * float(value) / expected if size >= SERIES else 0.0
         assert gap == pytest.approx(expected, rel=1e-9 + 3 * lost + cancelled)
 
 
@@ -968,3 +967,39 @@ def test_what_numba_cannot_compile_is_refused():
 
     with pytest.raises(TypeError, match=r"uses self\._scale"):
         as_loss(Private())
+
+
+# --- traits ---------------------------------------------------------------------------------------
+
+
+@every_loss
+def test_the_traits_are_those_of_the_functions(name):
+    loss = CASES[name]
+    at = np.concatenate([np.linspace(-4, 4, 33), [-20.0, 20.0]])
+    for y in labels(name):
+        second = np.array([loss.second_derivative(z, y) for z in at])
+        assert loss.strictly_convex == bool((second > 0).all())
+        assert loss.quadratic == bool((second == second[0]).all() and second[0] > 0)
+    moved = [loss.value(z + 0.5, 1.5) - loss.value(z, 1.0) for z in at]
+    assert loss.shift_invariant == bool(np.abs(moved).max() < 1e-12)
+
+
+def test_a_loss_of_a_user_has_all_traits():
+    class Doubled:
+        smoothness = 2.0
+        quadratic = strictly_convex = True
+
+        def value(self, z, y):
+            return (z - y) ** 2
+
+        def derivative(self, z, y):
+            return 2 * (z - y)
+
+        def second_derivative(self, z, y):
+            return 2.0
+
+    loss = as_loss(Doubled())
+    assert loss.quadratic and loss.strictly_convex
+    assert not loss.classification and not loss.shift_invariant
+    other = as_loss(type("Undeclared", (Doubled,), {"quadratic": False})())
+    assert not other.quadratic and other.strictly_convex

@@ -204,7 +204,7 @@ class Auto:
 
         They may also turn out to be all that was needed.
         """
-        if name != "newton" or is_small(problem) or getattr(problem.loss, "quadratic", False):
+        if name != "newton" or is_small(problem) or problem.loss.quadratic:
             return False
         if not problem.matrix.is_sparse:
             return False
@@ -344,7 +344,7 @@ class Auto:
         products where much of P is left, and far more where the model explains nearly everything.
         """
         p = state.problem
-        if not getattr(p.loss, "quadratic", False) or "newton_cg" in state.tried:
+        if not p.loss.quadratic or "newton_cg" in state.tried:
             return False
         alpha = state.method.iterate(state.inner)[1]
         return alpha is not None and p.dual(alpha) >= MUCH_LEFT * p.primal_at_zero
@@ -390,7 +390,7 @@ class Auto:
             return None
         fall = math.log(before / now) if now < before < np.inf else 0.0
         products = 1.5 * state.share  # a round counts as three passes, a product as two
-        slows = SLOWS if getattr(p.loss, "quadratic", False) else 1.0
+        slows = SLOWS if p.loss.quadratic else 1.0
         left = slows * products * math.log(now / target) / fall if fall else math.inf
         ahead = product_price(p) * left
         if ahead <= TRIAL_PRICE:

@@ -67,7 +67,7 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
     squared loss alone: else the dual is faster than its eigenvalue says. The eigenvalue is looked
     at where it can decide and costs little beside what is at stake, or ``closely`` in any case.
     """
-    quadratic = bool(getattr(problem.loss, "quadratic", False))
+    quadratic = problem.loss.quadratic
     tall = problem.n >= problem.d
     few = problem.n <= DENSE_SPECTRUM and quadratic and not problem.matrix.is_sparse
     if not problem.is_smooth or not (tall or (few and not nearly_orthogonal(problem))):
@@ -131,7 +131,7 @@ def smallest_eigenvalue(problem: Problem, by: str) -> float:
     """
     some = sampled(problem) if by == "feature" else problem
     scale = problem.n / some.n * problem.beta
-    if not getattr(problem.loss, "quadratic", False):
+    if not problem.loss.quadratic:
         scale *= TYPICAL_CURVATURE
     lam_n = problem.lam * problem.n
     side = some.features if by == "feature" else some.examples

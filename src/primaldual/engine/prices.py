@@ -110,8 +110,8 @@ def expected_epochs(problem: Problem, tol: float) -> float:
 
 
 def bends(problem: Problem) -> bool:
-    """Whether the loss bends all the way, as the logistic one does; those have quick steps."""
-    return hasattr(problem.loss, "quick_step")
+    """Whether φ'' > 0 changes along the whole line, as that of the logistic loss does."""
+    return problem.loss.strictly_convex and not problem.loss.quadratic
 
 
 def nearly_orthogonal(problem: Problem) -> bool:
@@ -240,7 +240,7 @@ def active_price(problem: Problem, part: float, most: float = math.inf) -> float
 
 def newton_steps(problem: Problem) -> int:
     """Newton steps to be expected: one if the loss is its own quadratic model."""
-    if getattr(problem.loss, "quadratic", False):
+    if problem.loss.quadratic:
         return 1
     return STEPS_AFTER_SAMPLES if starts_on_samples(problem) else NEWTON_STEPS
 

@@ -104,7 +104,7 @@ class LinearClassifier(LinearClassifierBase):
 
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
         loss = as_loss(self.loss)
-        if not getattr(loss, "classification", False):
+        if not loss.classification:
             raise ValueError(
                 f"loss {loss_name(loss)!r} is for regression. Use LinearRegressor, or a "
                 "classification loss such as 'logistic'."
@@ -231,7 +231,7 @@ class LinearRegressor(LinearRegressorBase):
 
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
         loss = as_loss(self.loss)
-        if getattr(loss, "classification", False):
+        if loss.classification:
             raise ValueError(
                 f"loss {loss_name(loss)!r} is for classification. Use LinearClassifier, or a "
                 "regression loss such as 'squared'."

@@ -422,7 +422,7 @@ def related(problem: Any, lam: float | None = None, targets: Any = None) -> Any:
                 getattr(twin, name).__dict__[known] = side.__dict__[known]
     if targets is not None:
         values = np.array(targets, dtype=np.float64)
-        if getattr(problem.loss, "classification", False):
+        if problem.loss.classification:
             seen = values if not problem.is_weighted else values[problem.sample_weight > 0]
             if len(np.unique(seen)) != 2:
                 raise ValueError(

@@ -84,7 +84,7 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         """
         columns = [y] if y.ndim == 1 else list(y.T)
         offsets = np.zeros(len(columns))
-        if self.fit_intercept and getattr(self._any_loss(), "shift_invariant", False):
+        if self.fit_intercept and self._any_loss().shift_invariant:
             offsets = np.array([np.average(column, weights=weights) for column in columns])
         pairs = zip(columns, offsets, strict=True)
         return [column - offset for column, offset in pairs], offsets

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from numba.core.dispatcher import Dispatcher
 
 from .._numba.compile import inlined
-from . import LOSSES, Loss
+from . import LOSSES
+from .traits import TRAITS, Loss
+from .traits import loss as declared
 
 # Other names of losses that are here, with what to write for them.
 _KNOWN_AS = {
@@ -35,8 +37,10 @@ def as_loss(loss: Any) -> Loss:
         own with functions ``value(z, y)``, ``derivative(z, y)``, ``second_derivative(z, y)`` and
         a number ``smoothness``. The functions are compiled by Numba: they may use ``math`` and
         the numbers found on the object (``self.tau``). ``classification = True`` says that
-        labels are -1 and +1. ``conjugate(a, y)``, ``dual_step(a, z, y, kappa)`` and
-        ``nearest_dual(a, y)`` are used if present, and found numerically if not.
+        labels are -1 and +1; ``strictly_convex``, ``quadratic`` and ``shift_invariant`` are traits
+        of the same kind, which make the engine choose better (see ``traits.Loss``).
+        ``conjugate(a, y)``, ``dual_step(a, z, y, kappa)`` and ``nearest_dual(a, y)`` are used if
+        present, and found numerically if not.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def as_loss(loss: Any) -> Loss:
         raise ValueError(
             f"smoothness must be a positive finite number, got {beta!r}. "
             "Set it to a Lipschitz constant of the derivative of the loss; of the losses with "
-            "corners only 'hinge' and 'epsilon_insensitive' are known."
+            "kinks only 'hinge' and 'epsilon_insensitive' are known."
         )
     return loss if hasattr(type(loss), "_recipe") else _adopted(loss)
 
@@ -140,13 +144,12 @@ def _adopted(loss: Any) -> Any:
     fields = _fields(loss, functions)
     owner = type(loss)
     is_tuple = isinstance(loss, tuple) and set(fields) <= set(getattr(owner, "_fields", ()))
-    if is_tuple:
-        fields = owner._fields
-    else:
-        fields = {**fields, "smoothness": float(loss.smoothness)}
-        fields["classification"] = bool(getattr(loss, "classification", False))
+    if not is_tuple:
+        fields["smoothness"] = float(loss.smoothness)
+    names = owner._fields if is_tuple else tuple(fields)
+    traits = tuple(name for name in TRAITS if name not in names and getattr(loss, name, False))
     base: Any = owner if is_tuple else None
-    new = _loss_class(owner.__name__, owner.__module__, tuple(functions), tuple(fields), base)
+    new = _loss_class(owner.__name__, owner.__module__, tuple(functions), names, traits, base)
     return new._make(loss if is_tuple else fields.values())
 
 
@@ -195,6 +198,7 @@ def _loss_class(
     module: str,
     functions: tuple[tuple[str, Any, bool], ...],
     fields: tuple[str, ...],
+    traits: tuple[str, ...],
     base: Any,
 ) -> Any:
     """Make the named-tuple class of a user's loss: one per set of functions and field names.
@@ -208,14 +212,15 @@ def _loss_class(
         "__module__": module,
         "__doc__": f"The user's loss {name}.",
         "__reduce__": lambda self: (_revived, (*type(self)._recipe, tuple(self))),
-        "_recipe": (name, module, functions, fields, base),
+        "_recipe": (name, module, functions, fields, traits, base),
     }
     for method, function, takes_self in functions:
         members[method] = _method_of(function, takes_self)
-    if base is not None and not hasattr(base, "classification"):
-        members["classification"] = False
     parent: Any = base if base is not None else NamedTuple(name, [(f, Any) for f in fields])
-    return type(name, (parent,), members)
+    made = declared(**dict.fromkeys(traits, True))(type(name, (parent,), members))
+    for trait in set(TRAITS) & set(fields):
+        delattr(made, trait)  # a number of the object, which its functions read
+    return made
 
 
 def _revived(*recipe: Any) -> Any:

@@ -12,16 +12,9 @@ import numpy as np
 
 from .._numba.compile import inlined, kernel, reordered_kernel
 from .._types import FloatArray
-from . import (
-    SERIES,
-    has_loop_gap,
-    loss_conjugate,
-    loss_loop_derivative,
-    loss_loop_gap,
-    loss_loop_value,
-    loss_second_derivative,
-    loss_value_and_gap,
-)
+from .gaps import SERIES, has_loop_gap, loss_loop_gap, loss_value_and_gap
+from .numerical import loss_conjugate
+from .operations import loss_loop_derivative, loss_loop_value, loss_second_derivative
 
 # Sums are compensated from block to block of so many terms. Inside one, a loss without exponentials
 # is evaluated and summed in vector registers, and there is little to lose.

@@ -460,8 +460,8 @@ def _corner_intercept(loss: Any, scores: FloatArray, y: FloatArray, c: FloatArra
 
     The middle, where it is 0 all the way between two corners.
     """
-    corners = [corner - scores for corner in loss.corners(y)]
-    places, jumps = np.concatenate(corners), np.tile(c, len(corners))
+    kinks = [kink - scores for kink in loss.kinks(y)]
+    places, jumps = np.concatenate(kinks), np.tile(c, len(kinks))
     order = np.argsort(places)
     far = np.empty(len(y))
     derivatives(loss, np.full(len(y), -np.inf), y, c, far)
@@ -561,7 +561,7 @@ def _targets(
 ) -> tuple[Any | None, FloatArray]:
     """Class labels (or None) and the targets as float64: −1/+1, or the numbers themselves."""
     array = _column(y, n, "y")
-    if not getattr(loss, "classification", False):
+    if not loss.classification:
         if array.dtype.kind not in "fiub":
             raise ValueError(
                 f"y must hold numbers for loss {loss_name(loss)!r}, got dtype {array.dtype}. "

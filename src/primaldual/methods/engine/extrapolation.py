@@ -14,7 +14,7 @@ import numpy as np
 from ..._numba.compile import kernel, reordered_kernel
 from ..._types import FloatArray, IntArray
 from ...data.rows import row_add
-from ...losses import loss_conjugate_slopes, loss_nearest_dual
+from ...losses import has_conjugate_slopes, loss_conjugate_slopes, loss_nearest_dual
 from ...problem import Problem
 from .second_order import solve_in_place
 
@@ -48,7 +48,7 @@ def no_past() -> Past:
 
 def room_for_past(problem: Problem) -> Past:
     """Room for as many points as fit."""
-    if not hasattr(type(problem.loss), "conjugate_slopes"):
+    if not has_conjugate_slopes(problem.loss):
         return no_past()
     n, d = problem.n, problem.d
     bytes_of_data = problem.matrix.nnz * (problem.matrix.dtype.itemsize + 4.0)

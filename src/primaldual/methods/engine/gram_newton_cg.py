@@ -97,7 +97,7 @@ class GramNewtonCG:
         """One truncated Newton step."""
         p = state.problem
         first, second = slopes(p, state.z)
-        quadratic = getattr(p.loss, "quadratic", False)
+        quadratic = p.loss.quadratic
         enough = 2 * p.n * ENOUGH * max(self.tol, LEAST_GAP) * p.primal_at_zero
         direction, b, products = _newton_direction(
             state, first, second, 0.0 if quadratic else state.forcing, enough

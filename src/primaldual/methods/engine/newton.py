@@ -158,7 +158,7 @@ def starts_on_samples(problem: Problem) -> bool:
 
     Not where the first step on all of them is the last.
     """
-    if getattr(problem.loss, "quadratic", False):
+    if problem.loss.quadratic:
         return False
     if is_small(problem) and problem.n < SMALL_EXAMPLES:
         return False
@@ -222,7 +222,7 @@ def _step_work(problem: Problem) -> float:
 def _small_steps(state: State, tol: float) -> int:
     """All steps of a small problem in one call; how many there were, none if it failed."""
     p = state.problem
-    quadratic = bool(getattr(p.loss, "quadratic", False))
+    quadratic = p.loss.quadratic
     w, b, alpha, gap = state.w.copy(), np.array([state.intercept]), None, 0.0
     if quadratic and not p.matrix.is_stored("feature"):
         steps = _one_step(

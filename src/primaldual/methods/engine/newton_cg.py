@@ -190,7 +190,7 @@ class NewtonCG:
         if state.gap <= state.aim * target:
             state.aim *= STRICTER  # it was not proved: a free intercept may be what is off
         enough = unit * state.aim * target
-        quadratic = bool(getattr(p.loss, "quadratic", False))
+        quadratic = p.loss.quadratic
         data = (
             p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
             state.intercept,

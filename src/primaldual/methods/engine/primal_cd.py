@@ -118,7 +118,7 @@ class PrimalCD:
         """Make a model, take some epochs on it, and move; several times if the problem is small."""
         p, lam_n = state.problem, state.problem.lam * state.problem.n
         unit = 2 * lam_n * p.n  # what ‖n∇P‖² is divided by
-        quadratic = bool(getattr(p.loss, "quadratic", False))
+        quadratic = p.loss.quadratic
         inner = EXACT_EPOCHS if quadratic else INNER_EPOCHS
         enough = self.tol * p.primal_at_zero * unit
         if p.matrix.nnz <= SMALL:

@@ -1,0 +1,55 @@
+"""The operations of a loss as functions of the prediction z, for kernels and plain Python.
+
+Each runs the method of the loss that it names. What stands in its body is for losses without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._numba.operation import operation
+
+
+@operation("value")
+def loss_value(loss: Any, z: float, y: float) -> float:
+    """φ(z; y)."""
+    raise NotImplementedError
+
+
+@operation("derivative")
+def loss_derivative(loss: Any, z: float, y: float) -> float:
+    """φ'(z; y)."""
+    raise NotImplementedError
+
+
+@operation("second_derivative")
+def loss_second_derivative(loss: Any, z: float, y: float) -> float:
+    """φ''(z; y), almost everywhere."""
+    raise NotImplementedError
+
+
+@operation("slopes")
+def loss_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
+    """φ'(z; y) and φ''(z; y)."""
+    return loss_derivative(loss, z, y), loss_second_derivative(loss, z, y)
+
+
+# For loops over many examples: in vector registers where the loss can do that.
+
+
+@operation("loop_value", "value")
+def loss_loop_value(loss: Any, z: float, y: float) -> float:
+    """φ(z; y), for loops."""
+    raise NotImplementedError
+
+
+@operation("loop_derivative", "derivative")
+def loss_loop_derivative(loss: Any, z: float, y: float) -> float:
+    """φ'(z; y), for loops."""
+    raise NotImplementedError
+
+
+@operation("loop_slopes", "slopes")
+def loss_loop_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
+    """φ'(z; y) and φ''(z; y), for loops."""
+    return loss_derivative(loss, z, y), loss_second_derivative(loss, z, y)
