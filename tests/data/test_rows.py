@@ -11,20 +11,13 @@ from scipy import sparse
 
 from primaldual import Problem, advise, solve
 from primaldual._numba.compile import kernel
-from primaldual.data import matrix as matrix_module
+from primaldual.data import checks
+from primaldual.data.checks import BROKEN, CANONICAL, NOT_CANONICAL, finite_nonzeros, inspect
 from primaldual.data.gram import ALONG, FEW_ROWS
-from primaldual.data.matrix import (
-    _BROKEN,
-    _CANONICAL,
-    _NOT_CANONICAL,
-    Matrix,
-    _inspect,
-    finite_nonzeros,
-)
+from primaldual.data.matrix import Matrix
+from primaldual.data.pieces import row_ranges
+from primaldual.data.prefetch import FAR, FAR_MODEL, FAR_VECTOR
 from primaldual.data.rows import (
-    FAR,
-    FAR_MODEL,
-    FAR_VECTOR,
     DenseRows,
     EvenRows,
     SparseRows,
@@ -36,7 +29,6 @@ from primaldual.data.rows import (
     row_add_back,
     row_add_model,
     row_dot,
-    row_ranges,
     row_slope,
 )
 from primaldual.losses import Logistic
@@ -138,7 +130,7 @@ ALIKE = {UnitRows: unit, EvenRows: even}
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Values are looked at also where there are few."""
-    monkeypatch.setattr(matrix_module, "MANY_VALUES", 0)
+    monkeypatch.setattr(checks, "MANY_VALUES", 0)
 
 
 @pytest.mark.parametrize("kind", ALIKE)
@@ -180,9 +172,9 @@ def test_duplicates_are_summed_before_values_are_compared(few_are_many):
 
 
 def test_a_few_values_are_read_whatever_they_are():
-    ones = np.arange(matrix_module.MANY_VALUES) % 2 == 0
+    ones = np.arange(checks.MANY_VALUES) % 2 == 0
     assert type(Matrix(sparse.csr_array(ones.reshape(100, -1))).stored) is SparseRows
-    ones = np.arange(3 * matrix_module.MANY_VALUES) % 2 == 0
+    ones = np.arange(3 * checks.MANY_VALUES) % 2 == 0
     assert type(Matrix(sparse.csr_array(ones.reshape(100, -1))).stored) is UnitRows
 
 
@@ -278,7 +270,7 @@ def test_float32_data_is_kept_and_multiplied_in_float64(layout):
 
 def test_products_of_tall_data_are_the_same_block_by_block(monkeypatch):
     X = random_matrix(6, 50, 3).astype(np.float32)
-    monkeypatch.setattr("primaldual.data.rows.blocks.__defaults__", (12,))
+    monkeypatch.setattr("primaldual.data.pieces.blocks.__defaults__", (12,))
     matrix = Matrix(X)
     np.testing.assert_allclose(matrix.times(np.ones(3)), X.astype(float).sum(axis=1), rtol=1e-14)
     np.testing.assert_allclose(
@@ -535,12 +527,12 @@ def test_structure_is_judged_as_row_by_row(columns, dtype):
     indices = np.array([column for row in columns for column in row], dtype=dtype)
     rows = SparseRows(indptr, indices, np.ones(len(indices)))
     if any(not 0 <= column < 4 for row in columns for column in row):
-        expected = _BROKEN
+        expected = BROKEN
     elif all(list(row) == sorted(set(row)) for row in columns):
-        expected = _CANONICAL
+        expected = CANONICAL
     else:
-        expected = _NOT_CANONICAL
-    assert _inspect(rows, len(columns), 4)[0] == expected
+        expected = NOT_CANONICAL
+    assert inspect(rows, len(columns), 4)[0] == expected
 
 
 def test_dense_squares_and_counts_are_those_of_numpy():

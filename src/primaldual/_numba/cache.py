@@ -2,7 +2,8 @@
 
 Numba compiles a cached kernel again when the kernel's own file changes, but not when a loss or a
 row primitive in another file does. The kernels of a file are therefore kept in a folder named
-after a hash of that file and of all project files that it imports, directly or through others.
+after a hash of that file and of all project files that it imports, directly or through others;
+of ``losses`` and ``data`` all files count.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
+# Folders that count as a whole: kernels reach their files by the type of an argument, without an
+# import.
+WHOLE = ("losses", "data")
 # The module whose imports cover what kernels outside the package can call.
 DOOR = "kernels"
 # An import of project modules on the first level of a file: dots, module, the rest of the line.
@@ -64,10 +68,17 @@ def sources(file: Path) -> set[Path]:
     """The file and all project files that it imports, directly or through others."""
     found, waiting = {file}, [file]
     while waiting:
-        new = _imported(waiting.pop()) - found
+        file = waiting.pop()
+        new = (_imported(file) | _beside(file)) - found
         found |= new
         waiting.extend(new)
     return found
+
+
+def _beside(file: Path) -> set[Path]:
+    """The files of the same folder, where that counts as a whole."""
+    whole = file.relative_to(PACKAGE).parts[0] in WHOLE
+    return set(file.parent.glob("*.py")) if whole else set()
 
 
 @cache

@@ -14,6 +14,9 @@ from numba.extending import overload, register_jitable
 
 from .cache import usable_folder
 
+# What the compiler may do where sums may be made in any order.
+REORDERED = {"reassoc", "contract"}
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on first call: cached on disk, without the GIL, division as in C."""
@@ -22,7 +25,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def reordered_kernel(function: Callable[..., Any]) -> Any:
     """A kernel whose sums may be made in any order, which lets them use vector registers."""
-    return _compiled(function, fastmath={"reassoc", "contract"})
+    return _compiled(function, fastmath=REORDERED)
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
@@ -109,12 +112,10 @@ def seconds_compiling() -> float:
 inlined = register_jitable(error_model="numpy")
 # The same for parts of loops that should run in vector registers: a call would keep them out.
 inlined_in_loops = register_jitable(error_model="numpy", forceinline=True)
+# The same for loops whose sums may be made in any order.
+reordered_in_loops = register_jitable(error_model="numpy", forceinline=True, fastmath=REORDERED)
 
-# To give a function a body for kernels that depends on its arguments' types. Not strict: strict
-# overloads compare annotations, and the argument names of a user's methods.
-for_kernels = partial(overload, jit_options={"error_model": "numpy"}, strict=False)
-# The same for functions of rows: they are put where they are called. A call would hand over each
-# array of a row's storage as seven numbers, which takes as long as to read ten nonzeros.
+# To give a function of rows a body for kernels that depends on its arguments' types.
 for_rows = partial(
     overload, jit_options={"error_model": "numpy", "forceinline": True}, strict=False
 )

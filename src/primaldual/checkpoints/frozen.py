@@ -33,7 +33,7 @@ _LAYOUTS = ("by_example", "by_feature")
 # The parts of a problem that states refer to. They are named instead of being written down.
 _PARTS = (
     *("loss", "y", "sample_weight", "classes", "codes", "features", "examples", "matrix"),
-    *("matrix._major", "matrix.by_example", "matrix.by_feature"),
+    *("matrix.stored", "matrix.by_example", "matrix.by_feature"),
 )
 
 
@@ -175,8 +175,8 @@ def _look_up(problem: Any, part: str) -> Any:
 
 def _words_for(matrix: Matrix, digests: Digests) -> str:
     kind = "sparse" if matrix.is_sparse else "dense"
-    arrays = ", ".join(digests.of(array) for array in matrix._major)
-    return f"{matrix.shape[0]} × {matrix.shape[1]}, {kind} by {matrix._by}, {arrays}"
+    arrays = ", ".join(digests.of(array) for array in matrix.stored)
+    return f"{matrix.shape[0]} × {matrix.shape[1]}, {kind} by {matrix.stored_by}, {arrays}"
 
 
 def _layouts_of(matrix: Matrix) -> dict[str, Any]:
@@ -308,8 +308,8 @@ class _Freezer:
         if isinstance(value, Generator):
             return {"generator": self.node(stream_of(value), where)}
         if type(value) is Matrix:
-            major = self.node(value._major, f"{where}.values")
-            known = {"by": value._by, "shape": list(value.shape), "nnz": value.nnz}
+            major = self.node(value.stored, f"{where}.values")
+            known = {"by": value.stored_by, "shape": list(value.shape), "nnz": value.nnz}
             return {"matrix": major, **known, **_layouts_of(value)}
         if isinstance(value, tuple):
             kind = {} if type(value) is tuple else {"of": self.name(type(value), where)}
@@ -501,9 +501,8 @@ class _Thaw:
         if "set" in node:
             return set(map(self.value, node["set"]))
         if "matrix" in node:
-            matrix = Matrix.__new__(Matrix)
             shape = (node["shape"][0], node["shape"][1])
-            matrix._hold(self.value(node["matrix"]), node["by"], shape)
+            matrix = Matrix.of_rows(self.value(node["matrix"]), node["by"], shape)
             matrix.nnz = node["nnz"]
             _set_layouts(matrix, node["layouts"])
             return matrix

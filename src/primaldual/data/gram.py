@@ -6,13 +6,14 @@ import numpy as np
 
 from .._numba.compile import kernel, reordered_kernel
 from .._types import FloatArray
-from .rows import ONE_CALL, Rows, SparseRows, blocks, row_entry, row_ranges
+from .pieces import ONE_CALL, blocks, row_ranges
+from .rows import Rows, SparseRows, row_entry
 
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
 GRAM_TILE = 1024
-# Those of no more rows than this in tiles of 4 × 4 inner products, along so many entries of the
-# rows, which stay in a near cache: BLAS takes 1.1 to 2 times as long.
+# Those of at most FEW_ROWS rows in tiles of 4 × 4 inner products, ALONG entries of the rows at a
+# time, which stay in a near cache: BLAS takes 1.1 to 2 times as long.
 FEW_ROWS, ALONG = 200, 1024
 # Examples that are taken together when a Hessian of few dense features is summed: their entries of
 # two features stay in the nearest cache.

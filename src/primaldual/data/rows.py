@@ -1,60 +1,72 @@
-"""How data is stored, and nothing else.
+"""How data is stored: sparse or dense rows, and the operations of a row.
 
-With ``gram`` and ``matrix``, which stand on it, the only code that knows sparse from dense. A side
-of the problem is a list of rows: the features (primal) or the examples (dual). Methods read rows
-through three primitives, ``row_dot``, ``row_add`` and ``row_slope``, so each method has one kernel.
+A side of the problem is a list of rows: the features (primal) or the examples (dual). Methods read
+rows by the operations below (``row_dot``, ``row_add``, ``row_slope``, …), which are chosen by the
+storage while a kernel is compiled, so each method has one kernel. Only this folder asks how rows
+are stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
-from .._numba.compile import for_kernels, for_rows, inlined_in_loops
+from .._numba.compile import inlined, inlined_in_loops, reordered_in_loops
 from .._types import FloatArray, IntArray
 from ..losses import loss_derivative
+from .prefetch import FAR, FAR_MODEL, FAR_VECTOR, PREFETCHED, TARGETS, prefetch, prefetch_far
+from .row_operations import (
+    add_four,
+    hessian_product,
+    model_add,
+    model_slope,
+    prefetch_row,
+    prefetch_row_near,
+    prefetch_targets,
+    row_add,
+    row_add_back,
+    row_add_model,
+    row_begin,
+    row_column,
+    row_dot,
+    row_end,
+    row_entry,
+    row_slope,
+    row_value,
+    row_valued,
+    rows_products,
+)
 
-# Indices are cast to unsigned integers inside the primitives: for signed ones the compiler has
+__all__ = [
+    "DenseRows",
+    "EvenRows",
+    "Rows",
+    "SparseRows",
+    "UnitRows",
+    "add_four",
+    "hessian_product",
+    "model_add",
+    "model_slope",
+    "prefetch_row",
+    "prefetch_row_near",
+    "prefetch_targets",
+    "row_add",
+    "row_add_back",
+    "row_add_model",
+    "row_begin",
+    "row_column",
+    "row_dot",
+    "row_end",
+    "row_entry",
+    "row_slope",
+    "row_value",
+    "row_valued",
+    "rows_products",
+]
+
+# Indices are cast to unsigned integers inside the operations: for signed ones the compiler has
 # to emit code for negative indices, which costs 10-40 %.
-
-# Products with more entries are made of several calls, so that Ctrl-C is heard between them.
-ONE_CALL = 1 << 26
-
-# In a random order a row is asked for so many visits before its own; where it begins, and what
-# belongs to it, twice so many. Data of no more nonzeros than CACHED is in a near cache anyway, that
-# of more than FAR in none.
-AHEAD = 4
-CACHED, FAR = 100_000, 2_500_000
-# So many entries of a row are asked for; the processor sees the rest coming by itself. It does not
-# see what they look up: of a vector, so many; a model is asked for along the way.
-PREFETCHED, TARGETS = 128, 2048
-# A core's own cache holds a vector of so many entries: what a row looks up in a larger one is asked
-# for, one visit before.
-CACHED_VECTOR = 130_000
-# Where a vector has more entries than this, it pays to ask for those that the next row looks up
-# even if rows are read in order.
-FAR_VECTOR = 500_000
-# Where a model has more numbers than this, a long row asks for them along the way.
-FAR_MODEL = 200_000
-
-
-def prefetch(array: Any, i: int) -> None:
-    """Ask the memory for entry i of a contiguous array: a hint, which changes no number."""
-
-
-def prefetch_far(array: Any, i: int) -> None:
-    """The same, but only into the second cache: it can wait for more entries at a time."""
-
-
-def _prefetch_entries(rows: Any, first: Any, last: Any, vector: Any) -> None:
-    """Ask the memory for the entries of ``vector``, or its rows, that some stored values meet."""
 
 
 @inlined_in_loops
@@ -90,6 +102,23 @@ def _dot_and_add(
     return one + two
 
 
+@inlined
+def _prefetch_entries(rows: SparseRows, first: Any, last: Any, vector: FloatArray) -> None:
+    """Prefetch the entries of ``vector``, or its rows, that some stored values meet."""
+    width = vector.size // vector.shape[0]
+    for k in range(first, last):
+        prefetch_far(vector, width * rows.indices[k])
+
+
+@reordered_in_loops
+def _dense_dot(values: FloatArray, i: int, vector: FloatArray) -> float:
+    """⟨row_i, vector⟩, summed in any order, which lets it use vector registers."""
+    total = 0.0
+    for j in range(np.uint64(values.shape[1])):
+        total += np.float64(values[i, j]) * vector[j]
+    return total
+
+
 class SparseRows(NamedTuple):
     """Rows stored as CSR: row i has values[indptr[i]:indptr[i+1]] at columns indices[…]."""
 
@@ -104,6 +133,22 @@ class SparseRows(NamedTuple):
     def valued(self, first: Any, last: Any) -> Any:
         """Where the values end that ``entry`` reads of the row from ``first`` to ``last``."""
         return last
+
+    def begin(self, i: int) -> Any:
+        """The position of the first entry of row_i."""
+        return np.uint64(self.indptr[i])
+
+    def end(self, i: int) -> Any:
+        """The position after the last entry of row_i."""
+        return np.uint64(self.indptr[i + 1])
+
+    def column(self, i: int, k: Any) -> Any:
+        """The column of the entry at position k."""
+        return np.uint64(self.indices[k])
+
+    def value(self, i: int, k: Any) -> float:
+        """The entry at position k."""
+        return np.float64(self.values[k])
 
     def dot(self, i: int, vector: FloatArray) -> float:
         """⟨row_i, vector⟩, as four sums: one would wait for each addition before the next."""
@@ -180,7 +225,7 @@ class SparseRows(NamedTuple):
         return energy
 
     def prefetch(self, i: int, later: int) -> None:
-        """Ask the memory for row_i, line by line, and for where row ``later`` begins."""
+        """Prefetch row_i, line by line, and where row ``later`` begins."""
         prefetch(self.indptr, later)
         if self.values.size <= FAR:
             prefetch_row_near(self, i)
@@ -193,7 +238,7 @@ class SparseRows(NamedTuple):
             prefetch_far(self.indices, k)
 
     def prefetch_near(self, i: int) -> None:
-        """Ask for row_i, line by line, into the first cache."""
+        """Prefetch row_i, line by line, into the first cache."""
         first = self.indptr[i]
         last = min(self.indptr[i + 1], first + PREFETCHED)
         for k in range(first, row_valued(self, first, last), 8):
@@ -202,7 +247,7 @@ class SparseRows(NamedTuple):
             prefetch(self.indices, k)
 
     def prefetch_targets(self, i: int, vector: FloatArray) -> None:
-        """Ask the memory for the entries of ``vector``, or its rows, that row_i looks up."""
+        """Prefetch the entries of ``vector``, or its rows, that row_i looks up."""
         most = np.uint64(TARGETS if vector.ndim == 1 else PREFETCHED)
         first = np.uint64(self.indptr[i])
         last = min(np.uint64(self.indptr[i + 1]), first + most)
@@ -220,7 +265,7 @@ class SparseRows(NamedTuple):
     def model_slope(self, i: int, model: FloatArray) -> tuple[float, float]:
         """Σ_j model[j, 0] · row_i[j] and Σ_j model[j, 1] · row_i[j]²."""
         slope, curvature = 0.0, 0.0
-        # Block by block, the next one's entries of the model asked for before.
+        # Block by block; those entries of the model that the next one meets are prefetched.
         first, last = _span(self.indptr, i)
         block = np.uint64(PREFETCHED) if model.size > FAR_MODEL else last - first
         start = first
@@ -279,12 +324,25 @@ class DenseRows(NamedTuple):
 
     values: FloatArray
 
+    def begin(self, i: int) -> Any:
+        """0."""
+        return np.uint64(0)
+
+    def end(self, i: int) -> Any:
+        """The number of columns."""
+        return np.uint64(self.values.shape[1])
+
+    def column(self, i: int, k: Any) -> Any:
+        """Return k."""
+        return k
+
+    def value(self, i: int, k: Any) -> float:
+        """The entry at column k, which may be zero."""
+        return np.float64(self.values[i, k])
+
     def dot(self, i: int, vector: FloatArray) -> float:
         """⟨row_i, vector⟩."""
-        total = 0.0
-        for j in range(np.uint64(self.values.shape[1])):
-            total += np.float64(self.values[i, j]) * vector[j]
-        return total
+        return _dense_dot(self.values, i, vector)
 
     def add(self, i: int, scale: float, out: FloatArray) -> None:
         """Out += scale · row_i."""
@@ -354,13 +412,13 @@ class DenseRows(NamedTuple):
         return energy
 
     def prefetch(self, i: int, later: int) -> None:
-        """Ask the memory for row_i, line by line."""
+        """Prefetch row_i, line by line."""
         width = self.values.shape[1]
         for j in range(0, min(width, PREFETCHED), 8):
             prefetch(self.values, i * width + j)
 
     def prefetch_near(self, i: int) -> None:
-        """Nothing: it has been asked for already."""
+        """Nothing: it is prefetched already."""
 
     def prefetch_targets(self, i: int, vector: FloatArray) -> None:
         """Nothing: a dense row reads the vector from end to end."""
@@ -390,275 +448,3 @@ class DenseRows(NamedTuple):
 
 
 Rows = SparseRows | DenseRows
-
-
-def row_entry(self: SparseRows, first: Any, k: Any) -> float:
-    """The value at place k of the sparse row whose places begin at ``first``."""
-    return self.entry(first, k)
-
-
-def row_valued(self: SparseRows, first: Any, last: Any) -> Any:
-    """Where the places end whose values are read of a sparse row."""
-    return self.valued(first, last)
-
-
-def row_dot(self: Rows, i: int, vector: FloatArray) -> float:
-    """⟨row_i, vector⟩."""
-    return self.dot(i, vector)
-
-
-def row_add(self: Rows, i: int, scale: float, out: FloatArray) -> None:
-    """Out += scale · row_i."""
-    self.add(i, scale, out)
-
-
-def row_add_back(self: Rows, i: int, scale: float, out: FloatArray) -> None:
-    """Out += scale · row_i, where row_i was just read."""
-    self.add_back(i, scale, out)
-
-
-def row_slope(self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
-    """Σ_j c_j φ'(z_j; y_j) · row_i[j]."""
-    return self.slope(i, loss, z, y, c)
-
-
-def prefetch_row(self: Rows, i: int, later: int) -> None:
-    """Ask the memory for row_i, which will be read soon, and for where row ``later`` begins."""
-    self.prefetch(i, later)
-
-
-def prefetch_row_near(self: Rows, i: int) -> None:
-    """Ask for row_i into the first cache, where ``prefetch_row`` asked only for the second one."""
-    self.prefetch_near(i)
-
-
-def prefetch_targets(self: Rows, i: int, vector: FloatArray) -> None:
-    """Ask the memory for what row_i will look up in ``vector`` soon."""
-    self.prefetch_targets(i, vector)
-
-
-def row_add_model(
-    self: Rows, i: int, first: float, second: float, slope: FloatArray, curvature: FloatArray
-) -> None:
-    """Slope += first · row_i, curvature += second · row_i²."""
-    self.add_model(i, first, second, slope, curvature)
-
-
-def rows_products(
-    self: Rows, first: int, last: int, vector: FloatArray, scales: FloatArray,
-    dots: FloatArray, out: FloatArray
-) -> None:  # fmt: skip
-    """dots_i = ⟨row_i, vector⟩ and out += scales_i · row_i for a range of rows, read once."""
-    self.products(first, last, vector, scales, dots, out)
-
-
-def hessian_product(
-    self: Rows, h: FloatArray, vector: FloatArray, shift: float, dots: FloatArray, out: FloatArray
-) -> float:
-    """Out += Σ_i h_i dots_i row_i with dots_i = ⟨row_i, vector⟩ + shift; return Σ_i h_i dots_i².
-
-    Rows with h_i = 0 may be left out, and then their dots_i too.
-    """
-    return self.hessian_product(h, vector, shift, dots, out)
-
-
-def add_four(
-    self: DenseRows, i: int, a: float, b: float, c: float, e: float, out: FloatArray
-) -> None:
-    """Add four rows, beginning at row_i, to ``out``."""
-    self.add_four(i, a, b, c, e, out)
-
-
-def model_slope(self: Rows, i: int, model: FloatArray) -> tuple[float, float]:
-    """Slope and curvature along row_i of a quadratic model with those (slope, curvature) rows."""
-    return self.model_slope(i, model)
-
-
-def model_add(self: Rows, i: int, scale: float, model: FloatArray) -> None:
-    """Move a quadratic model by scale · row_i."""
-    self.model_add(i, scale, model)
-
-
-# Dense dot products may be summed in any order, which lets the compiler use vector registers.
-_reordered = partial(
-    overload,
-    jit_options={
-        "error_model": "numpy",
-        "forceinline": True,
-        "fastmath": {"reassoc", "contract"},
-    },
-    strict=False,
-)
-
-
-@for_rows(row_entry)
-def _row_entry(self: Any, first: Any, k: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.entry
-
-
-@for_rows(row_valued)
-def _row_valued(self: Any, first: Any, last: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.valued
-
-
-@for_rows(row_dot)
-def _row_dot(self: Any, i: Any, vector: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple) and issubclass(self.instance_class, SparseRows):
-        return self.instance_class.dot
-
-
-@_reordered(row_dot)
-def _dense_row_dot(self: Any, i: Any, vector: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple) and self.instance_class is DenseRows:
-        return self.instance_class.dot
-
-
-@_reordered(model_slope)
-def _model_slope(self: Any, i: Any, model: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.model_slope
-
-
-@for_rows(model_add)
-def _model_add(self: Any, i: Any, scale: Any, model: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.model_add
-
-
-@for_rows(row_add)
-def _row_add(self: Any, i: Any, scale: Any, out: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.add
-
-
-@for_rows(row_add_back)
-def _row_add_back(self: Any, i: Any, scale: Any, out: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.add_back
-
-
-@for_rows(row_add_model)
-def _row_add_model(self: Any, i: Any, first: Any, second: Any, slope: Any, curvature: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.add_model
-
-
-@for_rows(rows_products)
-def _rows_products(
-    self: Any, first: Any, last: Any, vector: Any, scales: Any, dots: Any, out: Any
-) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.products
-
-
-@for_rows(hessian_product)
-def _hessian_product(self: Any, h: Any, vector: Any, shift: Any, dots: Any, out: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.hessian_product
-
-
-@for_rows(add_four)
-def _add_four(self: Any, i: Any, a: Any, b: Any, c: Any, e: Any, out: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.add_four
-
-
-@for_rows(prefetch_row)
-def _prefetch_row(self: Any, i: Any, later: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.prefetch
-
-
-@for_rows(prefetch_row_near)
-def _prefetch_row_near(self: Any, i: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.prefetch_near
-
-
-@for_kernels(prefetch_targets)
-def _prefetch_targets(self: Any, i: Any, vector: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.prefetch_targets
-
-
-def _hint(locality: int) -> Any:
-    """The processor's own instruction: 3 asks into all caches, 2 into all but the first."""
-
-    @intrinsic
-    def prefetched(typing: Any, array: Any, i: Any) -> Any:
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-            place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-            # To be read, into which cache, data.
-            builder.call(hint, [place, *(ir.Constant(number, v) for v in (0, locality, 1))])
-            return context.get_dummy_value()
-
-        return types.void(array, types.intp), generate
-
-    return prefetched
-
-
-_into_first, _into_second = _hint(3), _hint(2)
-
-
-@for_rows(prefetch)
-def _prefetch(array: Any, i: Any) -> Any:
-    def ask(array, i):  # type: ignore[no-untyped-def]
-        _into_first(array, i)
-
-    return ask
-
-
-@for_rows(prefetch_far)
-def _prefetch_far(array: Any, i: Any) -> Any:
-    def ask(array, i):  # type: ignore[no-untyped-def]
-        _into_second(array, i)
-
-    return ask
-
-
-@for_kernels(_prefetch_entries)
-def _prefetched_entries(rows: Any, first: Any, last: Any, vector: Any) -> Any:
-    def ask(rows, first, last, vector):  # type: ignore[no-untyped-def]
-        width = vector.size // vector.shape[0]
-        for k in range(first, last):
-            prefetch_far(vector, width * rows.indices[k])
-
-    return ask
-
-
-@for_rows(row_slope)
-def _row_slope(self: Any, i: Any, loss: Any, z: Any, y: Any, c: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return self.instance_class.slope
-
-
-# --------------------------------------------------------------------------------------------
-# In pieces, so that Ctrl-C is heard between them
-
-
-def blocks(values: FloatArray, entries: int = 1 << 20) -> Iterator[slice]:
-    """Slices of whole rows with about ``entries`` numbers each."""
-    step = max(1, entries // max(1, values.shape[1]))
-    for first in range(0, len(values), step):
-        yield slice(first, min(first + step, len(values)))
-
-
-def row_ranges(before: IntArray, most: int = ONE_CALL) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about that much work, so that Ctrl-C is heard between them.
-
-    ``before`` is the work before each row, as ``indptr`` counts the nonzeros.
-    """
-    first, length = 0, len(before) - 1
-    while first < length:
-        last = length
-        if before[-1] - before[first] > most:
-            last = max(first + 1, int(np.searchsorted(before, before[first] + most)) - 1)
-        yield first, last
-        first = last

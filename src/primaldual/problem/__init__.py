@@ -19,7 +19,8 @@ import numpy as np
 from .._cached import cached_property
 from .._numba.compile import kernel, reordered_kernel
 from .._types import FloatArray, IntArray
-from ..data.matrix import Matrix, finite_nonzeros, is_plain
+from ..data.checks import finite_nonzeros, is_plain
+from ..data.matrix import Matrix
 from ..data.rows import Rows, rows_products
 from ..losses import loss_slopes
 from ..losses.custom import as_loss, loss_name

@@ -346,7 +346,7 @@ def test_a_sparse_matrix_without_zeros_is_stored_as_dense_rows():
         stored = kind(X)
         problem = Problem(stored, [1, -1, 1, -1])
         assert not problem.matrix.is_sparse
-        assert np.shares_memory(problem.matrix._major.values, stored.data)
+        assert np.shares_memory(problem.matrix.stored.values, stored.data)
         np.testing.assert_array_equal(problem.matrix.times(np.eye(3)[1]), X[:, 1])
         np.testing.assert_array_equal(problem.matrix.counts("feature"), [4, 4, 4])
 

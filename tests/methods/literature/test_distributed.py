@@ -13,12 +13,13 @@ from scipy import sparse
 
 from primaldual import Problem, solve
 from primaldual.complexity import complexity
+from primaldual.data.copies import consecutive, on_support
 from primaldual.data.rows import DenseRows
 from primaldual.methods.base import default_sampling
 from primaldual.methods.literature.approx import Approx, Hydra2
 from primaldual.methods.literature.cocoa import CoCoA
 from primaldual.methods.literature.hydra import Hydra
-from primaldual.methods.literature.workers import InProcess, cut, on_support, own_rows
+from primaldual.methods.literature.workers import InProcess, cut
 from primaldual.methods.nsync import NSync
 from primaldual.methods.quartz import Quartz
 from primaldual.samplings import Distributed, Draws, Permutation, Uniform
@@ -74,7 +75,7 @@ def test_parts_put_together_are_the_data(as_sparse):
     blocks = cut(11, 3, 4)
     assert blocks == [(0, 3), (3, 6), (6, 9), (9, 11)]
     for first, last in blocks:
-        rows, support = on_support(own_rows(problem.examples.rows, first, last), 7)
+        rows, support = on_support(consecutive(problem.examples.rows, first, last), 7)
         found = np.zeros((last - first, 7))
         for k in range(last - first):
             for column, feature in enumerate(support):

@@ -11,12 +11,8 @@ from numpy.random import Generator
 from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, importance_complexity
+from ...data.prefetch import AHEAD, CACHED, CACHED_VECTOR, FAR, prefetch
 from ...data.rows import (
-    AHEAD,
-    CACHED,
-    CACHED_VECTOR,
-    FAR,
-    prefetch,
     prefetch_row,
     prefetch_row_near,
     prefetch_targets,

@@ -12,14 +12,10 @@ from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, importance_complexity
 from ...data.matrix import MUCH_SHORTER
+from ...data.prefetch import AHEAD, CACHED, CACHED_VECTOR, FAR, prefetch
 from ...data.rows import (
-    AHEAD,
-    CACHED,
-    CACHED_VECTOR,
-    FAR,
     model_add,
     model_slope,
-    prefetch,
     prefetch_row,
     prefetch_row_near,
     prefetch_targets,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numba import types
 from numpy.random import Generator
 
-from ..._numba.compile import for_rows, kernel
+from ..._numba.compile import inlined_in_loops, kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
-from ...data.rows import DenseRows, Rows, SparseRows, row_add
+from ...data.rows import row_add, row_begin, row_column, row_end, row_value
 from ...losses import loss_derivative
 from ...losses.sums import sum_values
 from ...problem import Problem
@@ -346,41 +345,13 @@ def _advance(  # type: ignore[no-untyped-def]
         theta[0] = 2.0 * th / (math.sqrt(th * th + 4.0) + th)  # the same, without cancellation
 
 
-def row_slope_between(
-    self: Rows,
-    i: int,
-    loss: Any,
-    z: FloatArray,
-    scale: float,
-    other: FloatArray,
-    y: FloatArray,
-    c: FloatArray,
-) -> float:
+@inlined_in_loops
+def row_slope_between(rows, i, loss, z, scale, other, y, c):  # type: ignore[no-untyped-def]
     """Σ_j c_j φ'(z_j + scale · other_j; y_j) · row_i[j]."""
-    slope = _sparse_slope if isinstance(self, SparseRows) else _dense_slope
-    return float(slope(self, i, loss, z, scale, other, y, c))
-
-
-def _sparse_slope(self, i, loss, z, scale, other, y, c):  # type: ignore[no-untyped-def]
     total = 0.0
-    for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-        j = np.uint64(self.indices[k])
-        total += c[j] * loss_derivative(loss, z[j] + scale * other[j], y[j]) * self.values[k]
-    return total
-
-
-def _dense_slope(self, i, loss, z, scale, other, y, c):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(np.uint64(self.values.shape[1])):
-        x = self.values[i, j]
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        x = row_value(rows, i, k)
         if x != 0.0:
+            j = row_column(rows, i, k)
             total += c[j] * loss_derivative(loss, z[j] + scale * other[j], y[j]) * x
     return total
-
-
-@for_rows(row_slope_between)
-def _row_slope_between(
-    self: Any, i: Any, loss: Any, z: Any, scale: Any, other: Any, y: Any, c: Any
-) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return _dense_slope if self.instance_class is DenseRows else _sparse_slope

@@ -14,12 +14,13 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity
+from ...data.copies import consecutive, on_support
 from ...data.rows import Rows, row_add, row_dot
 from ...problem import Problem
 from ...samplings import DEFAULT_BLOCKS, Draws, Sampling, Uniform
 from ..base import first_alpha, visited
 from ..dual_step import dual_step
-from .workers import Crew, InProcess, Workers, cut, on_support, own_rows
+from .workers import Crew, InProcess, Workers, cut
 
 
 @dataclass
@@ -161,7 +162,7 @@ class CoCoA:
         v = Uniform(n).eso(problem.examples)
         nodes = []
         for first, last in self._blocks(problem):
-            rows, support = on_support(own_rows(problem.examples.rows, first, last), problem.d)
+            rows, support = on_support(consecutive(problem.examples.rows, first, last), problem.d)
             own = slice(first, last)
             nodes.append(
                 Node(

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import types
 from numpy.random import Generator
 
-from ..._numba.compile import for_rows, kernel
+from ..._numba.compile import inlined_in_loops, kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, complexity
-from ...data.rows import DenseRows, Rows, SparseRows, row_slope
+from ...data.copies import consecutive
+from ...data.rows import Rows, row_begin, row_column, row_end, row_slope, row_value
 from ...problem import Problem
 from ...samplings import Distributed, Draws, Sampling
 from .. import nsync
 from ..base import first_w, visited
-from .workers import Crew, InProcess, Workers, cut, own_rows
+from .workers import Crew, InProcess, Workers, cut
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Hydra:
         step = problem.n / features.curvature(sampling.eso(features))
         nodes = [
             Node(
-                first, own_rows(features.rows, first, last), features.counts[first:last],
+                first, consecutive(features.rows, first, last), features.counts[first:last],
                 step[first:last], w[first:last],
                 problem.loss, problem.y, problem.sample_weight, problem.lam,
             )
@@ -182,7 +182,7 @@ def _move(S, first, rows, counts, loss, y, c, lam, step, w, z):  # type: ignore[
             own = i - first
             delta = -step[own] * (row_slope(rows, own, loss, z, y, c) / n + lam * w[own])
             w[own] += delta
-            end = row_copy(rows, own, delta, indices, values, end)
+            end = _copy_row(rows, own, delta, indices, values, end)
     return indices, values
 
 
@@ -192,32 +192,12 @@ def _scatter(indices, values, z):  # type: ignore[no-untyped-def]
         z[indices[k]] += values[k]
 
 
-def row_copy(
-    self: Rows, i: int, scale: float, indices: IntArray, values: FloatArray, end: int
-) -> int:
+@inlined_in_loops
+def _copy_row(rows, i, scale, indices, values, end):  # type: ignore[no-untyped-def]
     """Write the entries of scale · row_i behind ``end``; where they end now."""
-    copy = _sparse_copy if isinstance(self, SparseRows) else _dense_copy
-    return int(copy(self, i, scale, indices, values, end))
-
-
-def _sparse_copy(self, i, scale, indices, values, end):  # type: ignore[no-untyped-def]
-    for k in range(self.indptr[i], self.indptr[i + 1]):
-        indices[end] = self.indices[k]
-        values[end] = scale * self.values[k]
-        end += 1
-    return end
-
-
-def _dense_copy(self, i, scale, indices, values, end):  # type: ignore[no-untyped-def]
-    for j in range(self.values.shape[1]):
-        if self.values[i, j] != 0.0:
-            indices[end] = j
-            values[end] = scale * self.values[i, j]
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        x = row_value(rows, i, k)
+        if x != 0.0:
+            indices[end], values[end] = row_column(rows, i, k), scale * x
             end += 1
     return end
-
-
-@for_rows(row_copy)
-def _row_copy(self: Any, i: Any, scale: Any, indices: Any, values: Any, end: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return _dense_copy if self.instance_class is DenseRows else _sparse_copy

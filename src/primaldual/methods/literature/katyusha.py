@@ -14,20 +14,14 @@ from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity
 from ...data.matrix import Matrix
+from ...data.rows import row_begin, row_column, row_end, row_value
 from ...losses import loss_derivative
 from ...losses.sums import derivatives
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import first_w, visited
 from .l_svrg import require_refresh
-from .lazy import (
-    SMALLEST_SCALE,
-    moving_features,
-    row_begin,
-    row_column,
-    row_end,
-    row_value,
-)
+from .lazy import SMALLEST_SCALE, moving_features
 from .sgd import smoothness, unbiased_weights
 from .svrg import require_epoch
 

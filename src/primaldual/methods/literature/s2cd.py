@@ -11,12 +11,11 @@ from numpy.random import Generator
 from ..._numba.compile import inlined, kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
-from ...data.rows import SparseRows, row_dot
+from ...data.rows import SparseRows, row_begin, row_column, row_dot, row_end, row_value
 from ...losses import loss_derivative
 from ...problem import Problem
 from ...samplings import Draws, Importance, Sampling
 from ..base import first_w
-from .lazy import row_begin, row_column, row_end, row_value
 from .sag import loss_gradient, require_step
 from .svrg import Epochs, per_step, random_length, require_epoch, semi_stochastic_epochs
 

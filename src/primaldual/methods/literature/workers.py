@@ -11,11 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-import numpy as np
-
-from ..._types import IntArray
-from ...data.rows import DenseRows, Rows, SparseRows
-
 
 class Workers(Protocol):
     """What a method needs of its workers; an object of this kind is built from its parts."""
@@ -50,34 +45,3 @@ class InProcess:
 def cut(size: int, length: int, parts: int) -> list[tuple[int, int]]:
     """The ends of ``parts`` blocks of ``length`` coordinates each, the last ones cut off."""
     return [(min(part * length, size), min((part + 1) * length, size)) for part in range(parts)]
-
-
-def own_rows(rows: Rows, first: int, last: int) -> Rows:
-    """Rows first … last − 1, without the others."""
-    if isinstance(rows, DenseRows):
-        return DenseRows(rows.values[first:last])
-    begin, end = rows.indptr[first], rows.indptr[last]
-    return SparseRows(
-        _frozen(rows.indptr[first : last + 1] - begin),
-        rows.indices[begin:end],
-        rows.values[begin:end],
-    )
-
-
-def on_support(rows: Rows, width: int) -> tuple[Rows, IntArray]:
-    """The rows without the columns that none of them meets, and the columns that are left.
-
-    A worker then keeps, sends and receives no more numbers than its data has nonzeros.
-    """
-    if isinstance(rows, DenseRows):
-        return rows, np.arange(width)
-    support, indices = np.unique(rows.indices, return_inverse=True)
-    indices = _frozen(indices.astype(rows.indices.dtype))
-    # NumPy is much slower with indices of another type than its own.
-    return SparseRows(rows.indptr, indices, rows.values), support.astype(np.intp)
-
-
-def _frozen(array: Any) -> Any:
-    """Read-only, as all rows are: kernels see one array type."""
-    array.flags.writeable = False
-    return array
