@@ -14,7 +14,7 @@ from numpy.random import Generator
 from .._numba.compile import kernel
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..data.rows import FAR
+from ..data.prefetch import FAR
 from ..losses import loss_nearest_dual
 from ..losses.sums import second_derivatives
 from ..problem import Coordinates, Problem
