@@ -23,7 +23,7 @@ import numpy as np
 
 from primaldual import METHODS, Problem, datasets
 from primaldual.methods import Method
-from primaldual.methods.base import coordinates, default_sampling
+from primaldual.methods.base import coordinates
 from primaldual.samplings import Sampling
 
 D = 1_000_000
@@ -85,7 +85,7 @@ def measure(problem: Problem, names: list[str], repeats: int, passes: float) -> 
 
 def _started(problem: Problem, name: str) -> Contender:
     method, rng = METHODS[name](), np.random.default_rng(0)
-    sampling = default_sampling(method, problem) if method.samplings else None
+    sampling = method.plan(problem) if method.samplings else None
     state = method.start(problem, sampling, rng=rng.spawn(1)[0])
     return Contender(name, method, sampling, state, rng)
 

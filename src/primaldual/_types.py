@@ -10,3 +10,4 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 Side = Literal["primal", "dual"]
+Layout = Literal["by_example", "by_feature"]

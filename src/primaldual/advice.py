@@ -22,7 +22,7 @@ from .engine.choice import first_choice, well_stored
 from .engine.forecast import likely_side
 from .losses.custom import loss_name
 from .methods import METHODS
-from .methods.base import coordinates, default_sampling
+from .methods.base import coordinates
 from .problem import Coordinates, Problem
 from .samplings import Sampling, as_sampling
 
@@ -289,12 +289,12 @@ def stated_complexity(
     if name not in METHODS:
         raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {name!r}.")
     method = METHODS[name]()
-    if not (problem.is_smooth or getattr(method, "corners", False)):
+    if method.smooth_only and not problem.is_smooth:
         return unbounded(coordinates(problem, method.side))
     if not method.samplings:
         return method.complexity(problem, None)
     if sampling is None:
-        return method.complexity(problem, default_sampling(method, problem))
+        return method.complexity(problem, method.plan(problem))
     return method.complexity(problem, as_sampling(sampling, coordinates(problem, method.side)))
 
 

@@ -8,6 +8,7 @@ from oracles import random_problem, scipy_optimum
 from scipy import sparse
 
 from primaldual import METHODS, SAMPLINGS, Problem, solve
+from primaldual.methods.base import Method, completed
 
 # Plain stochastic gradients converge sublinearly: their own promise is tested with them.
 LINEAR = [name for name in METHODS if name != "sgd"]
@@ -276,3 +277,51 @@ def test_one_example_or_one_feature_is_enough(method, shape):
         X.T @ X / len(X) + 0.5 * np.eye(shape[1]), X.T @ (X.sum(axis=1) - 2) / len(X)
     )
     np.testing.assert_allclose(result.w, exact, atol=1e-5)
+
+
+# --------------------------------------------------------------------------------------------
+# A method of one's own
+
+
+class Steepest:
+    """Gradient descent on P with step 1/L: the least that a method has to have."""
+
+    side = "primal"
+    free_intercept = False
+    samplings = ()
+
+    def start(self, problem, sampling=None, w=None, alpha=None, rng=None):
+        return {"problem": problem, "w": np.zeros(problem.d) if w is None else w.copy()}
+
+    def advance(self, state, draws=None):
+        p, w = state["problem"], state["w"]
+        slopes = p.matrix.times(w) - p.y
+        gradient = p.matrix.transposed_times(slopes) / p.n + p.lam * w
+        w -= gradient / (p.examples.squared_norms.sum() / p.n + p.lam)
+        return 2.0 * p.matrix.nnz
+
+    def iterate(self, state):
+        return state["w"], None
+
+
+class Labelled(Steepest, Method):
+    """The same with the base class, and a name that changes."""
+
+    def label(self, state):
+        return "downhill"
+
+
+def test_a_method_needs_no_base_class_and_may_have_one():
+    problem = random_problem(seed=2, loss="squared")
+    plain, derived = (solve(problem, kind(), tol=1e-9) for kind in (Steepest, Labelled))
+    assert plain.converged and plain.method == "Steepest"
+    assert derived.w.tobytes() == plain.w.tobytes() and derived.method == "Labelled"
+    assert set(plain.trace.methods) == {"Steepest"} and set(derived.trace.methods) == {"downhill"}
+    with pytest.raises(ValueError, match="needs a smooth loss"):
+        solve(random_problem(seed=2, loss="hinge"), Steepest())
+
+
+def test_a_method_reads_the_rows_of_its_side_unless_it_says_otherwise():
+    assert Labelled.layout == completed(Steepest()).layout == "by_feature"
+    assert METHODS["nsync"].layout == METHODS["primal_cd"].layout == "by_feature"
+    assert METHODS["quartz"].layout == METHODS["newton"].layout == "by_example"

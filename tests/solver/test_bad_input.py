@@ -147,7 +147,7 @@ def test_an_unknown_loss_is_refused_with_the_list_of_known_ones():
 
 @pytest.mark.parametrize("method", ["nsync", "quartz", "newton", "sdca"])
 def test_a_loss_that_is_not_smooth_is_refused_with_the_name_of_one_that_is(method):
-    with pytest.raises(ValueError, match=r"'hinge' has corners.*auto.*dual_cd.*'smoothed_hinge'"):
+    with pytest.raises(ValueError, match=r"'hinge' is not.*auto.*dual_cd.*'smoothed_hinge'"):
         solve(Problem(X, Y, loss="hinge"), method)
 
 

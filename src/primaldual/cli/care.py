@@ -75,7 +75,7 @@ def _compile_for(loss: str) -> None:
             advise(problem)
             for name in ("auto", *ENGINE, "nsync", "quartz"):
                 kind = METHODS.get(name)
-                if kind is not None and not (problem.is_smooth or getattr(kind, "corners", False)):
+                if kind is not None and kind.smooth_only and not problem.is_smooth:
                     continue
                 solve(problem, name, tol=1e-12, max_passes=3, seed=0, callback=lambda check: None)
 

@@ -9,7 +9,8 @@ import numpy as np
 from .._numba.compile import kernel
 from .._types import FloatArray
 from .matrix import Matrix
-from .rows import DenseRows, blocks
+from .pieces import blocks
+from .rows import DenseRows
 
 
 def times(matrix: Matrix, w: FloatArray) -> FloatArray:

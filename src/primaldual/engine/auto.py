@@ -122,7 +122,7 @@ class State:
     log: list[str] = field(default_factory=list)  # which method, and why
 
 
-class Auto:
+class Auto(Method):
     """Choose among the engine's methods by predicted cost, and again by observed contraction.
 
     First comes what should be cheapest: Newton's method where its matrix is small (``newton``,
@@ -143,8 +143,7 @@ class Auto:
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
-    corners: ClassVar[bool] = True
-    samplings: ClassVar[tuple[str, ...]] = ()
+    smooth_only: ClassVar[bool] = False
 
     def __init__(self, tol: float = 1e-6, advised: tuple[str, str] | None = None) -> None:
         self.tol = tol
@@ -249,7 +248,9 @@ class Auto:
 
     def gap_estimate(self, state: State) -> float:
         """The current method's estimate."""
-        return float(state.method.gap_estimate(state.inner))  # type: ignore[attr-defined]
+        gap = state.method.gap_estimate(state.inner)
+        assert gap is not None  # every method of the engine has one
+        return gap
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
         """The current method's iterate."""

@@ -24,7 +24,7 @@ from ..engine.prices import (
 )
 from ..engine.softmax import softmax_choice
 from ..losses.custom import loss_name
-from ..methods import ENGINE, METHODS
+from ..methods import ENGINE, METHODS, Method
 from ..methods.engine.softmax_newton import SoftmaxNewton
 from ..problem import Problem
 from ..problem.multinomial import Multinomial
@@ -189,7 +189,7 @@ class _Named:
         return self.name
 
 
-class Counted:
+class Counted(Method):
     """A method whose Newton steps count as one pass each; a pass of descent is a pass.
 
     The work in nonzeros visited, which is far more for a Newton step, is kept beside, one entry
@@ -211,9 +211,9 @@ class Counted:
         self.nnz = 1.0
 
     @property
-    def corners(self) -> bool:
-        """Whether the method takes losses with corners."""
-        return bool(getattr(self.method, "corners", False))
+    def smooth_only(self) -> bool:  # type: ignore[override]
+        """Whether the loss has to be smooth."""
+        return bool(self.method.smooth_only)
 
     def start(
         self,

@@ -1,20 +1,20 @@
 """What a method is: it starts, it advances, it shows its iterate, it states its cost.
 
-A method knows nothing of tolerances, clocks, verbosity or callbacks; those live in
-``primaldual.solver``. Its state is a small dataclass whose every field has a comment.
+When to stop is decided in ``primaldual.solver``: a method takes no clock, limit or callback. One of
+the engine takes the tolerance, to end its last call early. A state is a small dataclass whose every
+field has a comment.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
 from .._numba.compile import kernel
-from .._types import FloatArray, Side
+from .._types import FloatArray, Layout, Side
 from ..complexity import Complexity
-from ..data.prefetch import FAR
 from ..losses import loss_nearest_dual
 from ..losses.sums import second_derivatives
 from ..problem import Coordinates, Problem
@@ -23,31 +23,37 @@ from ..samplings import SAMPLINGS, Draws, Sampling
 # For methods whose theory covers every sampling with an ESO; they take a user's own as well.
 ANY_SAMPLING = ("importance", *(name for name in SAMPLINGS if name != "importance"))
 
+# The layout that belongs to a side.
+ROWS: dict[Side, Layout] = {"primal": "by_feature", "dual": "by_example"}
 
-# A kernel call visits about this many nonzeros (some 20 ms), so that Ctrl-C is heard soon.
+# Nonzeros that a kernel call visits at most, about: some 20 ms. Ctrl-C is heard between calls.
 CHUNK = 2_000_000
 
-# Where the data is in no cache, neighbours in memory are visited together, so long as there remain
-# this many runs of them, and at most so many neighbours.
-RUNS, LONGEST_RUN = 200_000, 16
-
-# Attempts to move a dual point into the plane of a free intercept: its domain may push it out.
+# Attempts to move a dual point into the plane of a free intercept: the domain may push it out
+# again. A safeguard that was not tuned.
 PLANE_STEPS = 5
 
 
-class Method(Protocol):
-    """The protocol every method in ``METHODS`` follows.
+class Method:
+    """The base class of the methods: traits, what a method has to do, and hooks with defaults.
 
-    A method whose parameters ask for probabilities of its own also has ``plan(problem)``, which
-    gives the sampling it uses by default. A method that can tell its gap along the way, for less
-    than a certificate, has ``gap_estimate(state)``; the loop then certifies only when it matters.
-    A method that takes losses with corners, which have no finite β, says so by ``corners = True``.
+    A subclass sets ``side`` and has ``start``, ``advance``, ``iterate`` and ``complexity``; the
+    rest may be left as it is here.
     """
 
     side: ClassVar[Side]  # whose coordinates it draws: features (primal) or examples (dual)
-    free_intercept: ClassVar[bool]  # whether it can train the unpenalised intercept
+    free_intercept: ClassVar[bool] = False  # whether it can train the unpenalised intercept
     # The samplings it can use, its default first; none for a method that orders its own steps.
-    samplings: ClassVar[tuple[str, ...]]
+    samplings: ClassVar[tuple[str, ...]] = ()
+    smooth_only: ClassVar[bool] = True  # whether the loss has to be smooth
+    descends: ClassVar[bool] = False  # whether an iteration is a pass of coordinate descent
+    layout: ClassVar[Layout]  # the data it reads; by default the rows of its side
+
+    def __init_subclass__(cls) -> None:
+        """Set the layout that belongs to the side, unless the class states its own."""
+        known = "layout" in vars(cls) or ("side" not in vars(cls) and hasattr(cls, "layout"))
+        if hasattr(cls, "side") and not known:
+            cls.layout = ROWS[cls.side]
 
     def start(
         self,
@@ -61,35 +67,56 @@ class Method(Protocol):
 
         ``rng`` is the method's own generator, for randomness beyond the draws it is given.
         """
-        ...
+        raise NotImplementedError
 
     def advance(self, state: Any, draws: Any) -> float:
         """Take the steps in ``draws``, in place; return the number of nonzeros visited.
 
         A method that orders its own steps is given None and takes about one pass.
         """
-        ...
+        raise NotImplementedError
 
     def iterate(self, state: Any) -> tuple[FloatArray, FloatArray | None]:
         """The current w, and α where the method has a feasible one of its own."""
-        ...
+        raise NotImplementedError
 
     def complexity(self, problem: Problem, sampling: Any) -> Complexity:
         """The K and W that theory states for this method."""
-        ...
+        raise NotImplementedError
+
+    def plan(self, problem: Problem) -> Sampling:
+        """The sampling it uses by default: the first of ``samplings``, planned for its side."""
+        return SAMPLINGS[self.samplings[0]].plan(coordinates(problem, self.side))
+
+    def gap_estimate(self, state: Any) -> float | None:
+        """An estimate of the gap that costs less than a certificate; None if there is none.
+
+        With one, the loop makes a certificate only when it matters.
+        """
+        return None
+
+    def label(self, state: Any) -> str | None:
+        """The name of the method that runs now, where that changes; None for its own name."""
+        return None
+
+
+class Completed(Method):
+    """A method written without the base class: what it does not have is as in ``Method``."""
+
+    def __init__(self, method: Any) -> None:
+        names = [*Method.__annotations__, *(name for name in vars(Method) if name[0] != "_")]
+        given = {name: getattr(method, name) for name in names if hasattr(method, name)}
+        vars(self).update({"layout": ROWS[method.side]} | given)
+
+
+def completed(method: Any) -> Method:
+    """The method itself, or with the defaults of ``Method`` for what it does not have."""
+    return method if isinstance(method, Method) else Completed(method)
 
 
 def coordinates(problem: Problem, side: Side) -> Coordinates:
     """The coordinates a method of this side takes its steps along."""
     return problem.features if side == "primal" else problem.examples
-
-
-def default_sampling(method: Method, problem: Problem) -> Sampling:
-    """The method's own plan where it has one, else its first sampling planned for its side."""
-    plan = getattr(method, "plan", None)
-    if plan is not None:
-        return plan(problem)
-    return SAMPLINGS[method.samplings[0]].plan(coordinates(problem, method.side))
 
 
 def visited(side: Coordinates, draws: Draws) -> float:
@@ -126,18 +153,18 @@ def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None
 def into_plane(problem: Problem, alpha: FloatArray, z: FloatArray) -> FloatArray | None:
     """α moved into the plane Σ_j α_j = 0 of a free intercept; None if it cannot be.
 
-    Where φ'' is large a small change of the margin moves α_j far: those give most. A loss with
-    corners does not tell: the heavier side gives.
+    The shift is shared out in proportion to φ'', since where it is large a small change of the
+    margin moves α_j far. For a non-smooth loss the side with the larger sum gives.
     """
     if not problem.is_smooth:
         return problem.rebalanced(alpha)
-    give = np.empty(problem.n)
-    second_derivatives(problem.loss, z, problem.y, problem.sample_weight, give)
-    total = float(give.sum())
+    weights = np.empty(problem.n)
+    second_derivatives(problem.loss, z, problem.y, problem.sample_weight, weights)
+    total = float(weights.sum())
     for _ in range(PLANE_STEPS):
         if problem.balanced(alpha) or not total > 0:
             break
-        alpha = alpha - (float(alpha.sum()) / total) * give
+        alpha = alpha - (float(alpha.sum()) / total) * weights
         into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
     return alpha if problem.balanced(alpha) else None
 
@@ -150,47 +177,3 @@ def into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
             alpha[j] = c[j] * loss_nearest_dual(loss, alpha[j] / c[j], y[j])
         else:
             alpha[j] = 0.0
-
-
-@kernel
-def shuffle(seed, order):  # type: ignore[no-untyped-def]
-    """A Fisher-Yates shuffle by Marsaglia's xorshift64; return the generator's new state."""
-    state = np.uint64(seed)
-    for last in range(order.size - 1, 0, -1):
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        # The upper half of the bits as a part of 2³²; a remainder would take as long as a visit.
-        other = np.int64(((state >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
-        order[last], order[other] = order[other], order[last]
-    return np.int64(state >> np.uint64(1)) | 1
-
-
-def run_length(coordinates: int, nonzeros: int) -> int:
-    """How many neighbours of a side may be visited together, in ``random_runs``.
-
-    Their number is what makes a random order as good as it is: with 20,000 of them, runs of 16 cost
-    epochs on generated text, with 400,000 runs of 4 cost hardly any.
-    """
-    return max(min(coordinates // RUNS, LONGEST_RUN), 1) if nonzeros > FAR else 1
-
-
-@kernel
-def random_runs(seed, run, order):  # type: ignore[no-untyped-def]
-    """Fill ``order`` with a random order of all coordinates in which neighbours stay together.
-
-    Runs of so many neighbours are shuffled, and so are the neighbours in each. Where the runs are
-    cut is random too: nobody has the same neighbours in every epoch.
-    """
-    size = order.size
-    cut = np.int64(np.uint64(seed) % np.uint64(run))
-    runs = np.arange((size + cut + run - 1) // run)
-    seed = shuffle(seed, runs)
-    at = 0
-    for k in range(runs.size):
-        first = max(runs[k] * run - cut, 0)
-        last = min(runs[k] * run - cut + run, size)
-        for j in range(first, last):
-            order[at + j - first] = j
-        seed = shuffle(seed, order[at : at + last - first])
-        at += last - first

@@ -14,7 +14,7 @@ from ..complexity import Complexity, complexity
 from ..data.rows import row_add, row_slope
 from ..problem import Problem
 from ..samplings import Draws, Sampling
-from .base import ANY_SAMPLING, first_w, visited
+from .base import ANY_SAMPLING, Method, first_w, visited
 
 
 @dataclass
@@ -28,7 +28,7 @@ class State:
     intercept: float  # b, solved exactly after every call of advance
 
 
-class NSync:
+class NSync(Method):
     r"""Primal RCD with an arbitrary sampling.
 
     Algorithm

@@ -14,7 +14,7 @@ from ..complexity import Complexity, complexity
 from ..data.rows import row_add, row_dot
 from ..problem import Problem
 from ..samplings import Draws, Sampling
-from .base import ANY_SAMPLING, first_alpha, visited
+from .base import ANY_SAMPLING, Method, first_alpha, visited
 from .dual_step import Inexact, dual_step
 from .intercept import Intercept, first_intercept
 
@@ -32,7 +32,7 @@ class State:
     moved: int  # coordinates moved since the intercept's centre was
 
 
-class Quartz:
+class Quartz(Method):
     r"""Dual RCD with an arbitrary sampling.
 
     Algorithm

@@ -23,7 +23,7 @@ from ..engine.auto import Auto, engine_method
 from ..engine.choice import dense_pays, well_stored
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
-from ..methods.base import ANY_SAMPLING, CHUNK, coordinates, default_sampling
+from ..methods.base import ANY_SAMPLING, CHUNK, completed, coordinates
 from ..problem import Certificate, Problem
 from ..result import Progress, Result, Status, Trace
 from ..samplings import SAMPLINGS, Draws, Sampling, as_sampling
@@ -218,18 +218,17 @@ def _drive(
     if entry is not None:
         entry.rehearse(_snapshot(run, ahead))
         ahead.pause = lambda: entry.offer(lambda: _snapshot(run, ahead))
-    label = getattr(method, "label", lambda state: name)
     run.trace.notes = getattr(state, "log", [])
     try:
         given = w is not None or alpha is not None
         if saved is None and (sampling is not None or given or not run.max_passes):
-            run.check(label(state), *method.iterate(state))
+            run.check(method.label(state) or name, *method.iterate(state))
         while run.status is None:
             ahead.to_next_check()
-            run.check(label(state), *method.iterate(state))
+            run.check(method.label(state) or name, *method.iterate(state))
     except KeyboardInterrupt:
         run.callback = None  # it may have been the one to interrupt
-        run.check(label(state), *method.iterate(state))
+        run.check(method.label(state) or name, *method.iterate(state))
         run.status = Status.INTERRUPTED
     if entry is not None and run.status is Status.MAX_TIME:
         entry.save(_snapshot(run, ahead))  # with more time it can go on
@@ -325,7 +324,6 @@ class _OwnOrder:
     def __init__(self, run: _Run, method: Method, state: Any) -> None:
         self.run, self.method, self.state = run, method, state
         self.pause: Callable[[], None] | None = None  # called where the run can be saved
-        self.estimate = getattr(method, "gap_estimate", None)
         self.expected = np.inf  # the relative gap that the method told before the last check
         self.factor = 1.0  # what that check found, over what was expected
         self.checked = False  # whether there was one since the last round
@@ -334,7 +332,7 @@ class _OwnOrder:
 
     def to_next_check(self) -> None:
         """Advance until it is time for a check."""
-        run, estimate = self.run, self.estimate
+        run = self.run
         if self.checked and 0 < self.expected < np.inf:
             found = run.best.relative_gap / self.expected
             self.factor = min(max(found, LEAST_FACTOR), MOST_FACTOR)
@@ -345,13 +343,14 @@ class _OwnOrder:
             with run.clock:
                 work = self.method.advance(self.state, None)
             run.visited += work
+            estimate = self.method.gap_estimate(self.state)
             cheap = estimate is not None and work <= CHEAP_PASSES * run.problem.matrix.nnz
             share = work / max(run.problem.matrix.nnz, 1)
             self.rounds += min(max(share, LEAST_ROUND), 1.0) if cheap else 1.0
             over = run.out_of_time() or run.passes >= run.max_passes
             if estimate is None:
                 break
-            self.expected = run.problem.relative(estimate(self.state))
+            self.expected = run.problem.relative(estimate)
             if self.rounds >= self.due or over or self.expected * self.factor <= run.tol:
                 break
         self.checked = True
@@ -551,7 +550,7 @@ def _as_method(problem: Problem, method: Any, tol: float) -> tuple[str, Method]:
             f"method must be a name or an object with {', '.join(needed)}, got {method!r}."
         )
     names = {kind: name for name, kind in METHODS.items()}
-    return names.get(type(method), type(method).__name__), method
+    return names.get(type(method), type(method).__name__), completed(method)
 
 
 def _advised(problem: Problem, advice: Advice) -> tuple[str, str]:
@@ -571,11 +570,11 @@ def _advised(problem: Problem, advice: Advice) -> tuple[str, str]:
 
 def require_usable(problem: Problem, name: str, method: Method, sampling: Any) -> Sampling | None:
     """The sampling the method will use; refused if it cannot use it, or not on this problem."""
-    if not (problem.is_smooth or getattr(method, "corners", False)):
-        able = [known for known, kind in METHODS.items() if getattr(kind, "corners", False)]
+    if method.smooth_only and not problem.is_smooth:
+        able = [known for known, kind in METHODS.items() if not kind.smooth_only]
         loss = loss_name(problem.loss)
         raise ValueError(
-            f"method {name!r} needs a smooth loss, and {loss!r} has corners. Use the method auto, "
+            f"method {name!r} needs a smooth loss, and {loss!r} is not. Use the method auto, "
             f"{' or '.join(able)}, or a smooth loss such as 'smoothed_{loss}'."
         )
     if problem.fit_intercept and not method.free_intercept:
@@ -591,7 +590,7 @@ def require_usable(problem: Problem, name: str, method: Method, sampling: Any) -
             )
         return None
     if sampling is None:
-        return default_sampling(method, problem)
+        return method.plan(problem)
     chosen = as_sampling(sampling, coordinates(problem, method.side))
     kinds = tuple(SAMPLINGS[known] for known in method.samplings)
     if method.samplings != ANY_SAMPLING and not isinstance(chosen, kinds):

@@ -9,7 +9,6 @@ from primaldual import Problem, datasets, solve
 from primaldual.engine.auto import epochs_left
 from primaldual.losses.custom import as_loss
 from primaldual.losses.sums import derivatives, sum_values
-from primaldual.methods import base
 from primaldual.methods.engine import newton_cg, primal_cd
 from primaldual.methods.engine.dual_cd import DualCD
 from primaldual.methods.engine.gram_newton import GramNewton
@@ -71,27 +70,6 @@ def test_a_gap_that_is_small_enough_has_been_seen_on_all_examples(text):
             break
     certificate = problem.certify(*method.iterate(state))
     assert certificate.relative_gap <= 1e-6
-
-
-@pytest.mark.parametrize(("size", "run"), [(1, 3), (10, 4), (1000, 7), (64, 16)])
-def test_random_runs_keep_neighbours_together_and_leave_nobody_out(size, run):
-    order, cuts = np.empty(size, dtype=np.int64), set()
-    for seed in range(1, 40):
-        base.random_runs(seed, run, order)
-        assert sorted(order) == list(range(size))
-        # One and the same run for all but those where the runs are cut and the order jumps.
-        apart = np.abs(np.diff(order)) >= run
-        assert apart.sum() <= size // run + 1
-        cuts.add(tuple(order[:run]))
-    assert len(cuts) > min(size, 20) // 2
-
-
-def test_neighbours_are_visited_together_only_where_there_are_very_many_of_them():
-    far = base.FAR + 1
-    assert base.run_length(10 * base.RUNS, base.FAR) == 1  # in a cache: nothing to gain
-    assert base.run_length(2 * base.RUNS - 1, far) == 1
-    assert base.run_length(2 * base.RUNS, far) == 2
-    assert base.run_length(10**9, far) == base.LONGEST_RUN
 
 
 @pytest.mark.parametrize("name", ["dual_cd", "primal_cd"])

@@ -15,7 +15,6 @@ from primaldual import Problem, solve
 from primaldual.complexity import complexity
 from primaldual.data.copies import consecutive, on_support
 from primaldual.data.rows import DenseRows
-from primaldual.methods.base import default_sampling
 from primaldual.methods.literature.approx import Approx, Hydra2
 from primaldual.methods.literature.cocoa import CoCoA
 from primaldual.methods.literature.hydra import Hydra
@@ -287,7 +286,7 @@ EVERY = pytest.mark.parametrize("make", FAMILY.values(), ids=FAMILY.keys())
 def test_gap_reaches_the_tolerance_within_the_stated_passes(make, loss, as_sparse, n, d):
     problem = random_problem(7, n=n, d=d, loss=loss, lam=0.02, as_sparse=as_sparse)
     method = make()
-    stated = method.complexity(problem, default_sampling(method, problem))
+    stated = method.complexity(problem, method.plan(problem))
     limit = min(1 + 1.2 * stated.passes(1e-8), 20_000)
     result = solve(problem, method, tol=1e-8, max_passes=limit, seed=0)
     assert result.converged, result
@@ -310,7 +309,7 @@ def test_weighted_problem_reaches_the_optimum(make, fit_intercept):
 def test_calls_may_be_cut_anywhere(make):
     problem = random_problem(9, n=15, d=12, as_sparse=True)
     method = make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     draws = sampling.draw(np.random.default_rng(0), 100)
     whole, parts = method.start(problem, sampling), method.start(problem, sampling)
     visited = method.advance(whole, draws)
@@ -328,7 +327,7 @@ def test_optimum_is_a_fixed_point(make):
     problem = random_problem(10, n=20, d=12, as_sparse=True)
     w, _, _ = optimum(problem)
     method = make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     draws = sampling.draw(np.random.default_rng(0), 200)
     for start in ({"w": w}, {"alpha": problem.certify(w).alpha}):
         moved, _ = after(method, problem, sampling, draws, **start)

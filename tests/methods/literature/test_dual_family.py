@@ -18,7 +18,6 @@ from oracles import (
 from scipy import sparse
 
 from primaldual.complexity import importance_complexity, uniform_complexity
-from primaldual.methods.base import default_sampling
 from primaldual.methods.literature.acc_prox_sdca import AccProxSDCA
 from primaldual.methods.literature.ada_sdca import AdaSDCA, GapSDCA, _find, _settle
 from primaldual.methods.literature.apcg import APCG
@@ -53,7 +52,7 @@ def one_by_one(coordinates: Any) -> Draws:
 
 
 def sampling_of(method: Any, problem: Problem) -> Any:
-    return default_sampling(method, problem) if method.samplings else Uniform(problem.n)
+    return method.plan(problem) if method.samplings else Uniform(problem.n)
 
 
 def small(**options: Any) -> Problem:

@@ -11,7 +11,6 @@ from oracles import dense_data, random_problem, reference_problem, scipy_optimum
 from scipy import sparse
 
 from primaldual import Problem, solve
-from primaldual.methods.base import default_sampling
 from primaldual.methods.literature.l_svrg import LSVRG
 from primaldual.methods.literature.s2cd import S2CD
 from primaldual.methods.literature.sag import SAG, SAGA
@@ -363,7 +362,7 @@ def test_mean_error_is_within_the_stated_rate(method):
     """
     problem = sparse_problem(lam=0.1)
     _, _, best = scipy_optimum(problem)
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     stated = method.complexity(problem, sampling)
     steps = round(3 * stated.iterations)
     errors = []
@@ -420,7 +419,7 @@ def test_mean_error_of_sgd_is_within_its_bound(kind):
 def test_warm_start_at_the_optimum_stays_there(method):
     problem = sparse_problem(lam=0.1)
     w, _, _ = scipy_optimum(problem)
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     before = w.copy()
     state = method.start(problem, sampling, w=w)
     method.advance(state, sampling.draw(np.random.default_rng(0), 500))
@@ -435,7 +434,7 @@ def test_warm_start_at_the_optimum_stays_there(method):
 @each(SHORT)
 def test_chunks_do_not_change_a_bit(method):
     problem = sparse_problem()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     draws = sampling.draw(np.random.default_rng(3), 200)
     whole = method.start(problem, sampling, rng=np.random.default_rng(5))
     seen = method.advance(whole, draws)
@@ -451,7 +450,7 @@ def test_chunks_do_not_change_a_bit(method):
 @each(SHORT)
 def test_no_steps_change_nothing(method):
     problem = sparse_problem()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     w = np.arange(10.0)
     state = method.start(problem, sampling, w=w)
     assert method.advance(state, sampling.draw(np.random.default_rng(0), 0)) == 0

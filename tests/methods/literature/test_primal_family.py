@@ -19,7 +19,6 @@ from oracles import (
 from scipy import sparse
 
 from primaldual import Problem, solve
-from primaldual.methods.base import default_sampling
 from primaldual.methods.literature.approx import Alpha, Approx, Hydra2
 from primaldual.methods.literature.nsync_newton import NSyncNewton
 from primaldual.methods.literature.nu_acdm import NUACDM
@@ -84,7 +83,7 @@ def agrees(problem, w, expected, value):
 @pytest.mark.parametrize("method", [RCDM(), RCDM(0.3), UCDC()], ids=["a=1", "a=0.3", "ucdc"])
 def test_serial_relatives_take_the_steps_of_nsync(method):
     problem = reference_problem("logistic")
-    w = after(method, problem, default_sampling(method, problem), cyclic(4, 4))
+    w = after(method, problem, method.plan(problem), cyclic(4, 4))
     by_hand = [-0.5511811024, -0.1616044589, -0.2513292642, 0.4292381767]
     agrees(problem, w, by_hand, 0.3681825952)
 
@@ -285,7 +284,7 @@ def test_newton_step_refuses_batches():
 def test_gap_reaches_the_tolerance_within_the_stated_passes(make, loss, as_sparse, n, d):
     problem = random_problem(7, n=n, d=d, loss=loss, lam=0.02, as_sparse=as_sparse)
     method = make()
-    stated = method.complexity(problem, default_sampling(method, problem))
+    stated = method.complexity(problem, method.plan(problem))
     limit = 1 + 1.2 * stated.passes(1e-8)
     result = solve(problem, method, tol=1e-8, max_passes=limit, seed=0)
     assert result.converged, result
@@ -322,7 +321,7 @@ def mean_errors(method, problem, optimum, sampling, stride, checks, seeds=30):
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_mean_error_stays_under_the_stated_rate(make, loss):
     problem, method = reference_problem(loss), make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     K = method.complexity(problem, sampling).iterations
     errors = mean_errors(method, problem, REFERENCE_OPTIMA[loss][0], sampling, 10, 12)
     assert (errors <= (1 - 1 / K) ** (10 * np.arange(1, 13))).all()
@@ -334,7 +333,7 @@ def test_mean_error_stays_under_the_stated_rate(make, loss):
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_mean_error_falls_by_e_in_every_period(make, loss):
     problem, method = reference_problem(loss), make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     K = round(method.complexity(problem, sampling).iterations)
     errors = mean_errors(method, problem, REFERENCE_OPTIMA[loss][0], sampling, K, 4)
     assert (errors <= np.exp(-np.arange(1, 5))).all()
@@ -375,7 +374,7 @@ def test_acceleration_pays_on_an_ill_conditioned_problem():
 def test_calls_may_be_cut_anywhere(make):
     problem = random_problem(11, n=15, d=9, lam=0.3, as_sparse=True)
     method = make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     draws = sampling.draw(np.random.default_rng(0), 150)
     whole = method.start(problem, sampling)
     visited = method.advance(whole, draws)
@@ -391,7 +390,7 @@ def test_calls_may_be_cut_anywhere(make):
 def test_cut_calls_with_an_intercept_agree_too(make):
     problem = random_problem(11, n=15, d=9, lam=0.3, as_sparse=True, fit_intercept=True)
     method = make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     draws = sampling.draw(np.random.default_rng(0), 150)
     parts = method.start(problem, sampling)
     for first in range(0, 150, 7):
@@ -404,7 +403,7 @@ def test_cut_calls_with_an_intercept_agree_too(make):
 def test_no_steps_change_nothing(make):
     problem = random_problem(11, as_sparse=True)
     method = make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     w = np.random.default_rng(0).standard_normal(problem.d)
     state = method.start(problem, sampling, w=w)
     assert method.advance(state, sampling.draw(np.random.default_rng(0), 0)) == 0
@@ -416,7 +415,7 @@ def test_optimum_is_a_fixed_point(make):
     problem = random_problem(12, n=20, d=9, as_sparse=True)
     w, _, _ = scipy_optimum(problem)
     method = make()
-    sampling = default_sampling(method, problem)
+    sampling = method.plan(problem)
     draws = sampling.draw(np.random.default_rng(0), 300)
     for start in ({"w": w}, {"alpha": problem.certify(w).alpha}):
         np.testing.assert_allclose(after(method, problem, sampling, draws, **start), w, atol=1e-10)
@@ -434,7 +433,7 @@ def test_visited_nonzeros_on_a_wide_problem():
     counts = problem.features.counts
     present = np.flatnonzero(counts)
     for method, reads in ((RCDM(), 1), (UCDC(), 1), (Approx(), 2), (Alpha(), 2), (NUACDM(), 2)):
-        sampling = default_sampling(method, problem)
+        sampling = method.plan(problem)
         draws = one_by_one(rng.choice(present, 500))
         state = method.start(problem, sampling)
         assert method.advance(state, draws) == reads * counts[draws.coordinates].sum()

@@ -23,8 +23,9 @@ from ...engine.prices import epoch_price
 from ...losses import loss_quick_gap, loss_quick_step, loss_slopes
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import CHUNK, first_alpha, into_plane, random_runs, run_length, shuffle
+from ..base import CHUNK, Method, first_alpha, into_plane
 from .extrapolation import Past, extrapolate, remember, room_for_past
+from .orders import random_runs, run_length, shuffle
 
 # Several epochs of a small problem are made in one call: as many as should take so many
 # nanoseconds, but at least two, and no more than these or than were made before. One epoch that
@@ -86,7 +87,7 @@ class State:
         return self.numbers[:, 3]
 
 
-class DualCD:
+class DualCD(Method):
     r"""Dual coordinate descent with exact steps in a random order of the examples.
 
     Algorithm
@@ -136,8 +137,8 @@ class DualCD:
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
-    corners: ClassVar[bool] = True
-    samplings: ClassVar[tuple[str, ...]] = ()
+    smooth_only: ClassVar[bool] = False
+    descends: ClassVar[bool] = True
 
     def __init__(self, tol: float = 0.0, moment: float = MOMENT) -> None:
         self.tol = tol

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from ..._types import FloatArray, Side
+from ..._types import FloatArray, Layout, Side
 from ...complexity import Complexity
 from ...losses.sums import sum_values
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha, into_domain
+from ..base import Method, first_alpha, into_domain
 from .second_order import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
 
 # A curvature below this part of the largest one counts as none.
@@ -33,7 +33,7 @@ class State:
     gap: float = np.inf  # of the last step's pair, without a certificate
 
 
-class GramNewton:
+class GramNewton(Method):
     r"""Newton's method in the space of the examples, the twin of ``Newton``.
 
     Algorithm
@@ -69,6 +69,7 @@ class GramNewton:
     """
 
     side: ClassVar[Side] = "dual"
+    layout: ClassVar[Layout] = "by_feature"
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 

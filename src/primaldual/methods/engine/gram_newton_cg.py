@@ -13,7 +13,7 @@ from ..._types import FloatArray, Side
 from ...complexity import Complexity
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha
+from ..base import Method, first_alpha
 from .gram_newton import FLAT, move, not_too_far
 from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS
 from .second_order import SHORT, next_forcing, slopes, temper
@@ -34,7 +34,7 @@ class State:
     gap: float = np.inf  # of the last step's pair, without a certificate
 
 
-class GramNewtonCG:
+class GramNewtonCG(Method):
     r"""Newton's method on the Gram matrix, which is never built: the twin of ``NewtonCG``.
 
     Algorithm

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.random import Generator
 
 from ..._numba.compile import kernel
-from ..._types import FloatArray, IntArray, Side
+from ..._types import FloatArray, IntArray, Layout, Side
 from ...complexity import Complexity
 from ...data.gram import HESSIAN_BLOCK, add_to_hessian, dense_hessian, put_by_feature
 from ...data.rows import row_add, row_dot
 from ...losses import loss_loop_slopes
 from ...problem import Problem
 from ...samplings import Draws, Sampling
+from ..base import Method
 from .second_order import (
     BLAS,
     SHORT,
@@ -64,7 +65,7 @@ class State:
     cautious: bool = False  # whether the next model takes β for every φ''
 
 
-class Newton:
+class Newton(Method):
     r"""Newton-Cholesky on the primal, with a dual point for free.
 
     Algorithm
@@ -99,6 +100,7 @@ class Newton:
     """
 
     side: ClassVar[Side] = "primal"
+    layout: ClassVar[Layout] = "by_example"
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 
 from ..._numba.compile import inlined, kernel, reordered_kernel
-from ..._types import FloatArray, Side
+from ..._types import FloatArray, Layout, Side
 from ...complexity import Complexity
 from ...data.rows import hessian_product, row_add_model, row_dot
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import CHUNK
+from ..base import CHUNK, Method
 from .second_order import (
     LOOSEST,
     line_search,
@@ -115,7 +115,7 @@ class State:
         return self.by_example[-1]
 
 
-class NewtonCG:
+class NewtonCG(Method):
     r"""Newton's method whose linear systems are solved by preconditioned conjugate gradients.
 
     Algorithm
@@ -157,6 +157,7 @@ class NewtonCG:
     """
 
     side: ClassVar[Side] = "primal"
+    layout: ClassVar[Layout] = "by_example"
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 

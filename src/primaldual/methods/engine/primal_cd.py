@@ -24,7 +24,8 @@ from ...data.rows import (
 from ...losses import loss_loop_slopes
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import CHUNK, random_runs, run_length, shuffle
+from ..base import CHUNK, Method
+from .orders import random_runs, run_length, shuffle
 from .second_order import line_search, slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made; more where it is the function itself.
@@ -55,7 +56,7 @@ class State:
     rounds: int = 0  # made so far
 
 
-class PrimalCD:
+class PrimalCD(Method):
     r"""Primal coordinate descent on a quadratic model of the loss, in random order.
 
     Algorithm
@@ -93,7 +94,7 @@ class PrimalCD:
 
     side: ClassVar[Side] = "primal"
     free_intercept: ClassVar[bool] = True
-    samplings: ClassVar[tuple[str, ...]] = ()
+    descends: ClassVar[bool] = True
 
     def __init__(self, tol: float = 0.0) -> None:
         self.tol = tol

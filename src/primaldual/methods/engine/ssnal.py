@@ -15,7 +15,7 @@ from ...complexity import Complexity
 from ...losses.sums import sum_fenchel_gaps
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha
+from ..base import Method, first_alpha
 from .second_order import (
     BLAS,
     cholesky_solver,
@@ -54,7 +54,7 @@ class State:
     gap: float = np.inf  # of that pair on the true problem, without a certificate
 
 
-class SSNAL:
+class SSNAL(Method):
     r"""Semismooth Newton augmented Lagrangian method, for losses that are not smooth.
 
     Algorithm
@@ -101,7 +101,7 @@ class SSNAL:
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
-    corners: ClassVar[bool] = True
+    smooth_only: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def start(

@@ -15,7 +15,7 @@ from ...data.rows import row_add
 from ...losses.sums import sum_fenchel_gaps
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha, visited
+from ..base import Method, first_alpha, visited
 from .sdca import EXACT, largest_square, sdca_steps
 
 # Inner gaps below this part of P(0) are rounding noise: there is nothing left to wait for.
@@ -38,7 +38,7 @@ class State:
     steps: int  # taken since the inner gap was last looked at
 
 
-class AccProxSDCA:
+class AccProxSDCA(Method):
     r"""SDCA on better conditioned problems, whose centres move with momentum.
 
     Algorithm

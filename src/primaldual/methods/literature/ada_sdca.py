@@ -15,7 +15,7 @@ from ...data.rows import row_add, row_dot
 from ...losses import loss_derivative, loss_fenchel_gap
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha
+from ..base import Method, first_alpha
 from ..dual_step import dual_step
 
 # What AdaSDCA+ divides the weight of an example by after its draw.
@@ -35,7 +35,7 @@ class State:
     count: IntArray  # one number: steps since the weights were last computed
 
 
-class AdaSDCA:
+class AdaSDCA(Method):
     r"""SDCA that prefers the examples whose dual variables are most wrong.
 
     Algorithm

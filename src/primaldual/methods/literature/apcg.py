@@ -16,7 +16,7 @@ from ...data.rows import row_add, row_dot
 from ...losses.sums import sum_conjugates
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha, visited
+from ..base import Method, first_alpha, visited
 from ..dual_step import dual_step
 from .sdca import largest_square
 
@@ -35,7 +35,7 @@ class State:
     slow_w: FloatArray  # w(slow), kept up to date
 
 
-class APCG:
+class APCG(Method):
     r"""Accelerated dual coordinate ascent.
 
     Algorithm

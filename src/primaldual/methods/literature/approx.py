@@ -17,7 +17,7 @@ from ...losses import loss_derivative
 from ...losses.sums import sum_values
 from ...problem import Problem
 from ...samplings import Distributed, Draws, Importance, Sampling, Uniform
-from ..base import ANY_SAMPLING, first_w, visited
+from ..base import ANY_SAMPLING, Method, first_w, visited
 
 
 @dataclass
@@ -41,7 +41,7 @@ class State:
     last: float  # P(x) at the last look
 
 
-class Approx:
+class Approx(Method):
     r"""Accelerated primal RCD with a uniform sampling.
 
     Algorithm

@@ -15,7 +15,7 @@ from ...data.rows import row_add, row_dot
 from ...losses import loss_derivative
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha, visited
+from ..base import Method, first_alpha, visited
 from .sdca import batch_size, largest_square
 
 
@@ -31,7 +31,7 @@ class State:
     apart: FloatArray  # w − w̄, divided by scale
 
 
-class ASDCA:
+class ASDCA(Method):
     r"""Mini-batch SDCA with Nesterov's acceleration: between SDCA and accelerated gradient.
 
     Algorithm

@@ -18,7 +18,7 @@ from ...data.copies import consecutive, on_support
 from ...data.rows import Rows, row_add, row_dot
 from ...problem import Problem
 from ...samplings import DEFAULT_BLOCKS, Draws, Sampling, Uniform
-from ..base import first_alpha, visited
+from ..base import Method, first_alpha, visited
 from ..dual_step import dual_step
 from .workers import Crew, InProcess, Workers, cut
 
@@ -58,7 +58,7 @@ class State:
     shift: float  # 1/(λ_b n) with a free intercept, else 0
 
 
-class CoCoA:
+class CoCoA(Method):
     r"""Distributed dual RCD: nodes solve local problems and add up what they found (CoCoA+).
 
     Algorithm

@@ -12,7 +12,7 @@ from ..._types import FloatArray, Side
 from ...complexity import Complexity, complexity
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import ANY_SAMPLING, first_alpha, visited
+from ..base import ANY_SAMPLING, Method, first_alpha, visited
 from ..dual_step import Inexact
 from ..intercept import Intercept, first_intercept
 from ..quartz import quartz_steps
@@ -30,7 +30,7 @@ class State:
     intercept: Intercept  # none: it stays zero
 
 
-class DfSDCA:
+class DfSDCA(Method):
     r"""Dual-free SDCA: no conjugate and no inner problem, any sampling.
 
     Algorithm

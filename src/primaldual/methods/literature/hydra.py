@@ -16,7 +16,7 @@ from ...data.rows import Rows, row_begin, row_column, row_end, row_slope, row_va
 from ...problem import Problem
 from ...samplings import Distributed, Draws, Sampling
 from .. import nsync
-from ..base import first_w, visited
+from ..base import Method, first_w, visited
 from .workers import Crew, InProcess, Workers, cut
 
 
@@ -42,7 +42,7 @@ class State(nsync.State):
     workers: Workers  # the nodes
 
 
-class Hydra:
+class Hydra(Method):
     r"""Distributed primal RCD: NSync with the (c, τ)-distributed sampling.
 
     Algorithm

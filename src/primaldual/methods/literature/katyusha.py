@@ -19,7 +19,7 @@ from ...losses import loss_derivative
 from ...losses.sums import derivatives
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_w, visited
+from ..base import Method, first_w, visited
 from .l_svrg import require_refresh
 from .lazy import SMALLEST_SCALE, moving_features
 from .sgd import smoothness, unbiased_weights
@@ -77,7 +77,7 @@ class State:
     mass: float  # and what is along F
 
 
-class Katyusha:
+class Katyusha(Method):
     r"""SVRG with negative momentum: accelerated.
 
     Algorithm

@@ -15,7 +15,7 @@ from ...complexity import Complexity
 from ...data.rows import row_add
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_w, visited
+from ..base import Method, first_w, visited
 from .approx import root_importance, row_slope_between
 
 # The scale is folded into B before ρ^k leaves the range of floating-point numbers.
@@ -43,7 +43,7 @@ class State:
     age: int  # steps since the last restart
 
 
-class NUACDM:
+class NUACDM(Method):
     r"""Accelerated primal RCD for strongly convex P, serial, p_i ∝ √L_i.
 
     Algorithm

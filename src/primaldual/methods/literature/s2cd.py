@@ -15,7 +15,7 @@ from ...data.rows import SparseRows, row_begin, row_column, row_dot, row_end, ro
 from ...losses import loss_derivative
 from ...problem import Problem
 from ...samplings import Draws, Importance, Sampling
-from ..base import first_w
+from ..base import Method, first_w
 from .sag import loss_gradient, require_step
 from .svrg import Epochs, per_step, random_length, require_epoch, semi_stochastic_epochs
 
@@ -36,7 +36,7 @@ class State:
     F: FloatArray  # (1/n) Σ_j φ'_j(⟨x_j, w̃⟩) x_j
 
 
-class S2CD:
+class S2CD(Method):
     r"""Semi-stochastic coordinate descent, in a form that keeps to the nonzeros.
 
     Algorithm

@@ -16,7 +16,7 @@ from ...losses import loss_derivative
 from ...losses.sums import derivatives
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_w, visited
+from ..base import Method, first_w, visited
 from .lazy import SMALLEST_SCALE, combine, moving_features
 from .sgd import smoothness
 
@@ -37,7 +37,7 @@ class State:
     owed: float  # nonzeros visited for the first table, not yet reported
 
 
-class SAG:
+class SAG(Method):
     r"""Stochastic average gradient.
 
     Algorithm

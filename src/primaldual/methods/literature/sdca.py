@@ -15,7 +15,7 @@ from ...data.rows import row_add, row_dot
 from ...losses import loss_derivative, loss_dual_step, loss_fenchel_gap
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha, visited
+from ..base import Method, first_alpha, visited
 
 # How the kernel finds s in α_j += s (−φ'_j − α_j).
 EXACT, BOUND, FIXED = 0, 1, 2
@@ -33,7 +33,7 @@ class State:
     w: FloatArray  # w(α) = (1/λn) Σ_j α_j x_j, kept up to date
 
 
-class SDCA:
+class SDCA(Method):
     r"""Dual coordinate ascent, one example at a time, with the five steps of Prox-SDCA.
 
     Algorithm

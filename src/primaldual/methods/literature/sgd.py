@@ -16,7 +16,7 @@ from ...data.rows import row_add, row_dot
 from ...losses import loss_derivative
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_w, visited
+from ..base import Method, first_w, visited
 
 
 @dataclass
@@ -33,7 +33,7 @@ class State:
     lag: FloatArray  # with averaging, Σ_t t w_t = mass · r − lag
 
 
-class SGD:
+class SGD(Method):
     r"""Stochastic gradient descent.
 
     Algorithm

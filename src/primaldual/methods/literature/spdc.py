@@ -15,7 +15,7 @@ from ...complexity import Complexity
 from ...data.rows import row_add, row_dot
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_alpha, visited
+from ..base import Method, first_alpha, visited
 from ..dual_step import dual_step
 from .sdca import batch_size, largest_square
 
@@ -38,7 +38,7 @@ class State:
     count: IntArray  # one number: how many they are
 
 
-class SPDC:
+class SPDC(Method):
     r"""Alternating steps on the saddle point: dual ascent on a batch, primal descent.
 
     Algorithm

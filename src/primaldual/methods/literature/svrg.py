@@ -21,7 +21,7 @@ from ...losses import loss_derivative
 from ...losses.sums import derivatives
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import first_w, visited
+from ..base import Method, first_w, visited
 from .lazy import SMALLEST_SCALE, combine, moving_features
 from .sag import loss_gradient, require_step, step_of
 from .sgd import smoothness, unbiased_weights
@@ -61,7 +61,7 @@ class State:
     mass: float  # and the part along F
 
 
-class SVRG:
+class SVRG(Method):
     r"""Stochastic variance reduced gradient.
 
     Algorithm
