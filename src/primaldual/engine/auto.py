@@ -14,10 +14,10 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..methods.base import Method
+from ..methods.base import CHUNK, Method
 from ..methods.engine import ENGINE
 from ..methods.engine.dual_cd import DualCD
-from ..methods.engine.newton_cg import NewtonCG, products_in_a_call
+from ..methods.engine.newton_cg import NewtonCG, product_work
 from ..methods.engine.primal_cd import INNER_EPOCHS
 from ..methods.engine.second_order import is_small, slopes
 from ..problem import Problem
@@ -181,7 +181,7 @@ class Auto(Method):
         What was chosen is remembered: from then on this object is for that problem.
         """
         small = is_small(problem)
-        brief = products_in_a_call(problem) >= FEW_PRODUCTS[newton_steps(problem) > 1]
+        brief = CHUNK // product_work(problem) >= FEW_PRODUCTS[newton_steps(problem) > 1]
         if not (problem.is_smooth and (small or brief)):
             return None
         self.advised = name, why = self._first(problem)

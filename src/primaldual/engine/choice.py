@@ -6,10 +6,10 @@ import numpy as np
 
 from .._numba.compile import kernel
 from ..data.rows import hessian_product
-from ..methods.engine.newton_cg import makes_all_steps
 from ..methods.engine.second_order import is_small
 from ..problem import Problem
 from .prices import (
+    BRIEF_PRODUCT,
     FEW_EPOCHS_DENSE,
     FEWEST_PRODUCTS,
     bends,
@@ -24,6 +24,7 @@ from .prices import (
     newton_price,
     newton_steps,
     product_price,
+    product_work,
     transpose_price,
 )
 
@@ -85,7 +86,7 @@ def first_choice(problem: Problem, tol: float = 1e-6) -> tuple[str, str]:
         return corner_choice(problem)
     if is_small(problem):
         return "newton", "few features and few examples"
-    if problem.n >= problem.d and makes_all_steps(problem):
+    if problem.n >= problem.d and product_work(problem) <= BRIEF_PRODUCT:
         return small_choice(problem, tol)
     if TRIAL_EPOCHS * epoch_price(problem, "dual_cd") <= TINY:
         return "dual_cd", "so small that to choose would take longer than to try"

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..methods.engine.newton import starts_on_samples
-from ..methods.engine.newton_cg import makes_all_steps
+from ..methods.engine.newton_cg import product_work
 from ..methods.engine.second_order import hessian_work, is_small
 from ..problem import Problem
 
@@ -43,6 +43,7 @@ CHOLESKY = 0.032  # a multiply-add in the factorisation of a large matrix, its m
 ENTRY = 6.0  # an entry of a matrix that is made, scaled and copied before it is factored
 STEP = 70_000.0  # the fixed price of a Newton step
 COMPILED_STEP = 5_000.0  # where all steps are one call
+BRIEF_PRODUCT = 100_000  # nonzeros of a product with which truncated Newton is tried unpriced
 GRAM = 200_000.0  # the fixed price of a Gram matrix
 PRODUCT = 2_000.0  # the fixed price of two products with the data
 
@@ -267,7 +268,7 @@ def product_price(problem: Problem) -> float:
 
 def cg_steps_price(problem: Problem) -> float:
     """What the steps of truncated Newton cost beside their products."""
-    step = COMPILED_STEP if makes_all_steps(problem) else STEP
+    step = COMPILED_STEP if product_work(problem) <= BRIEF_PRODUCT else STEP
     return newton_steps(problem) * (product_price(problem) + EXAMPLE_OF_STEP * problem.n + step)
 
 

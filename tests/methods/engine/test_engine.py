@@ -222,72 +222,88 @@ def test_truncated_newton_aims_lower_where_a_gap_at_the_target_was_not_enough(te
     assert gaps[2] <= 1e-6 < gaps[0] <= 1e-4
 
 
-def test_a_truncated_step_ends_where_the_model_hardly_falls_any_more():
+def ill_conditioned(loss, lam):
+    """Features of all sizes, hidden from the diagonal by a rotation."""
     rng = np.random.default_rng(0)
-    hidden = np.linalg.qr(rng.standard_normal((300, 300)))[0]  # from the diagonal
+    hidden = np.linalg.qr(rng.standard_normal((300, 300)))[0]
     X = (rng.standard_normal((400, 300)) * np.logspace(-4, 1, 300)) @ hidden
-    problem = Problem(X, datasets.labels(X, seed=1), "logistic", lam=1e-10)
-    vectors = NewtonCG().start(problem).vectors
-    newton_cg.set_slopes(
-        problem.loss, vectors.z, problem.y, problem.sample_weight, vectors.first, vectors.second
-    )
-    newton_cg._evaluate(problem, vectors)
-    made, left = {}, {}
-    for forcing in (0.0, 1e-9):
-        energies = np.empty(newton_cg.ENERGIES)
-        newton_cg._begin(vectors, energies)
-        made[forcing], _ = newton_cg._conjugate_gradients(
-            1000, problem.matrix.by_example, problem.lam * problem.n, False, forcing, 0.0, energies,
-            vectors,
-        )  # fmt: skip
-        left[forcing] = energies[newton_cg.NOW] / energies[newton_cg.BEFORE]
-    assert newton_cg.MANY_STEPS <= made[1e-9] < made[0.0] / 2
-    assert left[1e-9] > 1e-9**2  # so that was not why it ended
+    return Problem(X, datasets.labels(X, seed=1), loss, lam=lam)
+
+
+def one_step(problem, tol, forcing=LOOSEST):
+    """The state after one Newton step, whose system is solved to that relative residual."""
+    method = NewtonCG(tol, budget=0)
+    state = method.start(problem)
+    state.run = state.run._replace(forcing=forcing)
+    method.advance(state)
+    return state
+
+
+def test_a_truncated_step_ends_where_the_model_hardly_falls_any_more():
+    exact = one_step(ill_conditioned("squared", 1e-10), 0.0)
+    rough = one_step(ill_conditioned("logistic", 1e-10), 0.0, forcing=1e-9)
+    assert newton_cg.MANY_STEPS <= rough.run.products < exact.run.products / 2
+    inner = rough.run.inner
+    assert inner.now > 1e-9**2 * inner.first  # so that was not why it ended
 
 
 def advanced(method, problem):
     """Advance to the method's own tolerance; the state, and the passes that took."""
     state, work = method.start(problem), 0.0
-    while not state.linear:
+    while not state.run.linear:
         work += method.advance(state)
     return state, work / problem.matrix.nnz
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_conjugate_gradients_go_on_where_the_model_was_right(monkeypatch, fit_intercept):
+def test_conjugate_gradients_go_on_where_the_model_was_right(fit_intercept):
     """On a quadratic, to stop and look around every few steps costs nothing."""
-    monkeypatch.setattr(newton_cg, "SMALL", 0)
     rng = np.random.default_rng(3)
     X = rng.standard_normal((80, 40)) * np.logspace(0, 1, 40)
     problem = Problem(X, rng.standard_normal(80), "squared", lam=1e-3, fit_intercept=fit_intercept)
-    method = NewtonCG(1e-9, most=3)
+    method = NewtonCG(1e-9, most=3, budget=0)
     state = method.start(problem)
     for _ in range(2):
         method.advance(state)
-        assert state.right
-        v, b = state.vectors, float(state.intercept[0])
+        v, b = state.vectors, state.run.b
         slopes = problem.margins(v.w, b) - problem.y
         np.testing.assert_allclose(v.z, problem.margins(v.w, b), rtol=1e-9)
         gradient = X.T @ slopes + problem.lam * problem.n * v.w
         np.testing.assert_allclose(v.gradient[:-1], gradient, rtol=1e-6, atol=1e-8)
         expected = gradient @ gradient / (2 * problem.lam * problem.n**2)
-        assert state.gap == pytest.approx(expected, rel=1e-6)
+        assert state.run.gap == pytest.approx(expected, rel=1e-6)
     if not fit_intercept:
         whole, in_pieces = advanced(NewtonCG(1e-9), problem), advanced(method, problem)
         assert in_pieces[1] == whole[1]
         np.testing.assert_allclose(in_pieces[0].w, whole[0].w, rtol=1e-9)
 
 
-def test_conjugate_gradients_begin_again_where_it_was_not(monkeypatch):
-    monkeypatch.setattr(newton_cg, "SMALL", 0)
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_budget_that_ends_inside_a_step_changes_no_bit(loss, fit_intercept):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 40)) * np.logspace(0, 1, 40)
+    y = np.sign(X[:, -1] + rng.standard_normal(80))
+    problem = Problem(X, y, loss, lam=1e-3, fit_intercept=fit_intercept)
+    whole, pieces = NewtonCG(1e-9), NewtonCG(1e-9, budget=0)  # a call makes one product then
+    states = [method.start(problem) for method in (whole, pieces)]
+    work = [whole.advance(states[0]), 0.0]
+    while work[1] < work[0]:
+        work[1] += pieces.advance(states[1])
+    assert work[0] == work[1] and states[0].run.products > 5
+    np.testing.assert_array_equal(states[0].w, states[1].w)
+
+
+def test_conjugate_gradients_begin_again_where_it_was_not():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((80, 20))
     for loss, lam in (("logistic", 1e-2), ("squared_hinge", 1e-4)):
         problem = Problem(X, np.sign(X[:, 0] + rng.standard_normal(80)), loss, lam=lam)
-        method = NewtonCG(1e-12)
-        state = method.start(problem)
-        method.advance(state)
-        assert not state.right
+        state, models = one_step(problem, 1e-12), 0
+        for _ in range(2):
+            NewtonCG(1e-12, budget=0).advance(state)
+            models += state.run.models
+        assert models == 2
 
 
 def test_newton_stops_at_the_accuracy_it_is_told():

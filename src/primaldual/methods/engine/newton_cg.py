@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -26,28 +26,24 @@ from .second_order import (
     temper,
 )
 
-# Conjugate-gradient steps in one Newton step, at most. Where the first ones are to be short, each
-# may take so many times more than the one before.
+# Conjugate-gradient steps in one Newton step, at most: where that many do not reduce the residual
+# enough, the next model is worth more. If the first Newton steps are to be short, each may take
+# MORE_STEPS times as many as the one before.
 MOST_STEPS, MORE_STEPS = 1000, 3
-# They stop when the gap ‖∇P‖²/(2λ) of the model has this part of its target, or of this part of
-# P(0) if the target is smaller.
+# They stop when the gap ‖∇P‖²/(2λ) of the model is this fraction of its target: the model's own
+# error takes the rest. A target is at least LEAST_GAP · P(0), the square of the rounding error of
+# a gradient in 64 bits, with room to spare.
 ENOUGH = 0.5
 LEAST_GAP = 1e-20
-# Where a gap at the target turns out not to be enough, they aim at this part of it.
+# Where the certificate does not confirm a gap at the target, they aim at this fraction of it.
 STRICTER = 0.1
-# After this many steps on a loss that is not quadratic they also stop when one lowers the model by
-# less than this fraction of their average: the model will have changed by then.
+# After MANY_STEPS on a loss that is not quadratic they also stop when one lowers the model by less
+# than this fraction of their average: the model will have changed by then.
 MANY_STEPS, SLOW_STEP = 40, 0.02
-# What is known of them: the energy ⟨residual, M⁻¹ residual⟩ before the first, before the last and
-# now, by how much they lowered the model, and their number.
-BEFORE, EARLIER, NOW, FALLEN, STEPS = 0, 1, 2, 3, 4
-ENERGIES = 5  # so many numbers
-# Up to this size several Newton steps are made in one call, until they have visited so many
-# nonzeros; an example counts as that many more. The longest step then takes a quarter of a second.
-SMALL, AT_ONCE = 100_000, 400_000
+# The work on one example in a product beside its nonzeros, in nonzeros: about 2 to 6 ns.
 EXAMPLE = 8
-# What is known of a point: w alone, its margins too, or also slopes, gradient and diagonal.
-NOTHING, MARGINS, SLOPES = 0, 1, 2
+# What is known at w: nothing, its margins, also slopes and gradient, or a part of the next step.
+NOTHING, MARGINS, GRADIENT, INSIDE = 0, 1, 2, 3
 
 
 class Vectors(NamedTuple):
@@ -81,6 +77,36 @@ def named(by_feature: FloatArray, by_example: FloatArray) -> Vectors:
     )  # fmt: skip
 
 
+class Inner(NamedTuple):
+    """Where conjugate gradients stand; the energy of a residual r is ⟨r, M⁻¹ r⟩."""
+
+    first: float = 0.0  # energy before the first step
+    last: float = 0.0  # before the last step; infinite if there was none
+    now: float = 0.0
+    fallen: float = 0.0  # by how much they lowered the model
+    steps: int = 0  # in this Newton step so far
+
+
+class Run(NamedTuple):
+    """Where the method stands, beside its vectors."""
+
+    b: float  # intercept
+    most: int  # conjugate-gradient steps in this Newton step, at most
+    forcing: float = LOOSEST  # the relative residual at which they stop
+    gap: float = np.inf  # ‖∇P(w)‖²/(2λ), or that of w and α after a step that ends the search
+    began: float = np.inf  # the gap before the steps of this call
+    linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
+    known: int = MARGINS
+    inner: Inner = Inner()
+    models: int = 0  # made in this call
+    products: int = 0  # made in this call
+
+    @property
+    def is_between_steps(self) -> bool:
+        """Whether no Newton step is unfinished."""
+        return self.known != INSIDE or self.inner.steps == 0
+
+
 @dataclass
 class State:
     """Where the method stands."""
@@ -88,16 +114,8 @@ class State:
     problem: Problem
     by_feature: FloatArray  # the ``vectors``, those of d + 1 entries
     by_example: FloatArray  # and those of n
-    intercept: FloatArray  # its one entry
-    most: int  # conjugate-gradient steps in the next Newton step
-    forcing: float = LOOSEST  # the relative residual at which they stop
-    gap: float = np.inf  # ‖∇P(w)‖²/(2λ), or that of w and α after a step that ends the search
-    began: float = np.inf  # the gap before the last call's steps
-    linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
-    known: int = MARGINS  # what need not be made afresh before the next step
-    right: bool = False  # whether the model of the last step still holds: conjugate gradients go on
-    energies: FloatArray = field(default_factory=lambda: np.empty(ENERGIES))  # see BEFORE
-    aim: float = 1.0  # the part of the tolerance that steps aim at
+    run: Run
+    aim: float = 1.0  # the fraction of the tolerance that steps aim at
 
     @property
     def vectors(self) -> Vectors:
@@ -113,6 +131,16 @@ class State:
     def alpha(self) -> FloatArray:
         """The dual point of the last step, if it was full."""
         return self.by_example[-1]
+
+    @property
+    def gap(self) -> float:
+        """The gap as computed along the way."""
+        return self.run.gap
+
+    @property
+    def began(self) -> float:
+        """The gap before the last call."""
+        return self.run.began
 
 
 class NewtonCG(Method):
@@ -161,9 +189,10 @@ class NewtonCG(Method):
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, tol: float = 0.0, most: int = MOST_STEPS) -> None:
+    def __init__(self, tol: float = 0.0, most: int = MOST_STEPS, budget: int = CHUNK) -> None:
         self.tol = tol
-        self.most = most  # in the first Newton step
+        self.most = most  # conjugate-gradient steps in the first Newton step, at most
+        self.budget = budget  # nonzeros after which a call ends
 
     def start(
         self,
@@ -181,72 +210,39 @@ class NewtonCG(Method):
         else:
             w, b, z = starting_point(problem, w, alpha)
             by_feature[0, :-1], by_example[0] = w, z
-        return State(problem, by_feature, by_example, np.array([b]), self.most)
+        return State(problem, by_feature, by_example, Run(b, self.most))
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
-        """One truncated Newton step, or several of a small problem."""
-        p = state.problem
-        unit = 2 * p.lam * p.n**2  # what ‖n∇P‖² is divided by
+        """Newton steps until the gap is small enough or the budget is spent, at least one.
+
+        A kernel call does not exceed the budget by more than a product: Ctrl-C is heard between.
+        """
+        p, run = state.problem, state.run
         target = max(self.tol, LEAST_GAP) * p.primal_at_zero
-        if state.gap <= state.aim * target:
+        if run.gap <= state.aim * target:
             state.aim *= STRICTER  # it was not proved: a free intercept may be what is off
-        enough = unit * state.aim * target
+        state.run = run._replace(began=run.gap, models=0, products=0)
+        most = max(1, self.budget // product_work(p))
         quadratic = p.loss.quadratic
-        data = (
-            p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept, enough,
-            state.intercept,
-        )  # fmt: skip
-        known, state.known = state.known, SLOPES
-        if makes_all_steps(p):
-            (
-                models, products, state.most, state.forcing, state.began, state.gap, state.linear
-            ) = _steps(
-                products_in_a_call(p), known, state.most, state.forcing, state.gap, quadratic,
-                *data, state.by_feature, state.by_example,
+        while True:
+            state.run = _advance(
+                p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept,
+                quadratic, state.aim * target, most, state.by_feature, state.by_example, state.run,
             )  # fmt: skip
-        else:
-            v, models, products, reached = state.vectors, 0, 0, 0
-            if known == NOTHING:
-                v.z[:] = p.margins(v.w, float(state.intercept[0]))
-            if known < SLOPES:
-                set_slopes(p.loss, v.z, p.y, p.sample_weight, v.first, v.second)
-                state.gap, state.right = _evaluate(p, v), False
-            state.began = state.gap
-            if not state.right:
-                _begin(v, state.energies)
-                models = 1
-            # A call makes as many as take a moment, so that Ctrl-C is heard between two.
-            some = max(1, CHUNK // max(p.matrix.nnz, 1))
-            forcing = 0.0 if quadratic else state.forcing
-            while not reached and products < state.most:
-                made, reached = _conjugate_gradients(
-                    min(some, state.most - products), p.matrix.by_example, p.lam * p.n,
-                    p.fit_intercept, forcing, ENOUGH * enough, state.energies, v,
-                )  # fmt: skip
-                products += made
-            state.gap, state.linear, state.right = _step(*data, v)
-            if state.right:
-                state.gap = float(_go_on(v, state.energies)) / unit
-            elif not state.linear:
-                state.gap = _evaluate(p, v)
-            state.most = min(MORE_STEPS * state.most, MOST_STEPS)
-            if reached:
-                state.forcing = next_forcing(state.forcing, state.gap, state.began)
-        if state.linear:
-            state.known = NOTHING
-        return (2.0 * products + 2.0 * models) * p.matrix.nnz
+            if state.run.is_between_steps:
+                return 2.0 * (state.run.products + state.run.models) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
         """The gap as computed along the way."""
-        return state.gap
+        return state.run.gap
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
         """The current w and, after a step that led to it, its α.
 
         If there is a next step, it begins with fresh margins, so that rounding does not pile up.
         """
-        state.known = NOTHING
-        return state.w, state.alpha if state.linear else None
+        state.run = state.run._replace(known=NOTHING)
+        return state.w, state.alpha if state.run.linear else None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
         """√κ products with the data, κ = 1 + β max ‖x_j‖²/λ bounding the condition number."""
@@ -255,25 +251,58 @@ class NewtonCG(Method):
         return Complexity(float(np.sqrt(kappa)), 2 * problem.matrix.nnz, problem.matrix.nnz)
 
 
-def makes_all_steps(problem: Problem) -> bool:
-    """Whether the problem is so small that one call makes many steps."""
-    return _size(problem) <= SMALL
-
-
-def products_in_a_call(problem: Problem) -> int:
-    """How many products such a call makes before it returns."""
-    return AT_ONCE // _size(problem)
-
-
-def _size(problem: Problem) -> int:
-    """The work of a product, in nonzeros."""
+def product_work(problem: Problem) -> int:
+    """The work of a product with the Hessian, in nonzeros."""
     return problem.matrix.nnz + EXAMPLE * problem.n
 
 
-def _evaluate(p: Problem, v: Vectors) -> float:
-    """Gradient and diagonal of the Hessian where the slopes are known; ‖∇P(w)‖²/(2λ)."""
-    square = _gradient(p.matrix.by_example, p.lam * p.n, p.fit_intercept, v)
-    return float(square) / (2 * p.lam * p.n**2)
+@kernel
+def _advance(  # type: ignore[no-untyped-def]
+    examples, loss, y, c, lam_n, fit_intercept, quadratic, target, budget, by_feature, by_example,
+    run,
+):  # fmt: skip
+    """Newton steps until the gap is at the target or ``budget`` products are made.
+
+    The budget of one call may end inside a Newton step: the next call goes on from there.
+    """
+    v, n, inner = named(by_feature, by_example), y.size, run.inner
+    known, b, gap, began, linear = run.known, run.b, run.gap, run.began, run.linear
+    most, forcing, models, products = run.most, run.forcing, run.models, run.products
+    unit, end = 2 * lam_n * n, products + budget
+    if known == NOTHING:
+        for j in range(n):
+            v.z[j] = row_dot(examples, j, v.w) + b
+    if known < GRADIENT:
+        set_slopes(loss, v.z, y, c, v.first, v.second)
+        gap, known = _gradient(examples, lam_n, fit_intercept, v) / unit, GRADIENT
+        began = gap
+    while True:
+        if known == GRADIENT:
+            inner, models, known = _begin(v), models + 1, INSIDE
+        before = inner.steps
+        inner, reached = _conjugate_gradients(
+            min(most - before, end - products), examples, lam_n, fit_intercept,
+            0.0 if quadratic else forcing, ENOUGH * unit * target, inner, v,
+        )  # fmt: skip
+        products += inner.steps - before
+        if not reached and inner.steps < most:  # the budget is spent inside a step
+            break
+        before = gap
+        b, gap, linear, right = _step(
+            examples, loss, y, c, lam_n, fit_intercept, unit * target, b, v
+        )
+        if right:
+            inner, gap = _go_on(v, inner), _square(v.residual[:-1]) / unit
+        elif linear:
+            known = NOTHING
+        else:
+            gap, known = _gradient(examples, lam_n, fit_intercept, v) / unit, GRADIENT
+        most = min(MORE_STEPS * most, MOST_STEPS)
+        if reached:
+            forcing = next_forcing(forcing, gap, before)
+        if gap <= target or products >= budget or not gap < np.inf:
+            break
+    return Run(b, most, forcing, gap, began, linear, known, inner, models, products)
 
 
 @kernel
@@ -305,25 +334,23 @@ def _square(vector):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _begin(v, energies):  # type: ignore[no-untyped-def]
-    """Before the first step of conjugate gradients."""
+def _begin(v):  # type: ignore[no-untyped-def]
+    """Before the first step of conjugate gradients on a new model."""
     v.change[:] = 0.0
-    energies[BEFORE] = energies[NOW] = _first_direction(v)
-    energies[FALLEN] = energies[STEPS] = 0.0
+    energy = _first_direction(v)
+    return Inner(energy, np.inf, energy, 0.0, 0)
 
 
 @kernel
-def _go_on(v, energies):  # type: ignore[no-untyped-def]
+def _go_on(v, inner):  # type: ignore[no-untyped-def]
     """Before more of them where the model has turned out to be right: none is lost.
 
-    The residual is the gradient then; return the square of the features' part.
+    The residual is the gradient then.
     """
-    d = v.w.size
     v.change[:] = 0.0
-    for i in range(d + 1):
+    for i in range(v.delta.size):
         v.delta[i], v.gradient[i] = 0.0, -v.residual[i]
-    energies[BEFORE], energies[FALLEN], energies[STEPS] = energies[NOW], 0.0, 1.0
-    return _square(v.gradient[:d])
+    return Inner(inner.now, inner.last, inner.now, 0.0, 0)
 
 
 @reordered_kernel
@@ -338,40 +365,38 @@ def _first_direction(v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, energies, v):  # type: ignore[no-untyped-def]
-    """Some steps of preconditioned conjugate gradients; their number, and 1 if they are done.
+def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, inner, v):  # type: ignore[no-untyped-def]
+    """Up to ``most`` steps of preconditioned conjugate gradients; and whether they are done.
 
     A product reads every example once: ⟨x_j, v⟩, then its share of the result. Examples on which
     the loss is flat are left out.
     """
     d = v.w.size
-    for step in range(most):
-        if energies[STEPS] > 0.0:
-            ratio = energies[NOW] / energies[EARLIER]
-            for i in range(d + 1):
-                v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
-        curvature, corner = _multiply(lam_n, v.direction, v.product), 0.0
+    first, last, now, fallen, steps = inner
+    for _ in range(most):
+        ratio = now / last
+        for i in range(d + 1):
+            v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
+        curvature, total = _multiply(lam_n, v.direction, v.product), 0.0
         shift = v.direction[d] if fit_intercept else 0.0
         curvature += hessian_product(examples, v.second, v.direction, shift, v.moved, v.product)
         if fit_intercept:
             for j in range(v.z.size):
                 if v.second[j] != 0.0:
-                    corner += v.second[j] * v.moved[j]
-        v.product[d] = corner
+                    total += v.second[j] * v.moved[j]
+        v.product[d] = total
+        steps += 1
         if not curvature > 0.0:
-            return step + 1, 1
-        length = energies[NOW] / curvature
-        fall = 0.5 * length * energies[NOW]
-        energies[FALLEN] += fall
-        energies[STEPS] += 1.0
-        energy, square = _move(length, v)
-        energies[EARLIER], energies[NOW] = energies[NOW], energy
-        if energy <= forcing * forcing * energies[BEFORE] or square <= enough:
-            return step + 1, 1
-        slow = fall * energies[STEPS] <= SLOW_STEP * energies[FALLEN]
-        if forcing > 0.0 and slow and energies[STEPS] >= MANY_STEPS:
-            return step + 1, 1
-    return most, 0
+            return Inner(first, last, now, fallen, steps), True
+        length = now / curvature
+        fall = 0.5 * length * now
+        fallen += fall
+        last = now
+        now, square = _move(length, v)
+        slow = steps >= MANY_STEPS and fall * steps <= SLOW_STEP * fallen
+        if now <= forcing * forcing * first or square <= enough or (forcing > 0.0 and slow):
+            return Inner(first, last, now, fallen, steps), True
+    return Inner(first, last, now, fallen, steps), False
 
 
 @reordered_kernel
@@ -405,8 +430,8 @@ def _move(length, v):  # type: ignore[no-untyped-def]
 def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ignore[no-untyped-def]
     """Move along delta. If that was a full step, its linearised dual point may prove it small.
 
-    Return that gap and True, or infinity and False; and whether the model was right, but the step
-    proved nothing: no curvature has changed. With the residual r of the linear system,
+    Return the intercept; that gap and True, or infinity and False; and whether the model was right,
+    but the step proved nothing: no curvature has changed. With the residual r of the linear system,
     w(α) = w + δ + r/(λn).
     """
     n, d = v.z.size, v.w.size
@@ -418,7 +443,6 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
     s = line_search(loss, v.z, v.change, y, c, slope, along, square, first, second)
     for i in range(d):
         v.w[i] += s * v.delta[i]
-    b[0] += s * v.delta[d]
     for j in range(n):
         v.z[j] += s * v.change[j]
     gap = np.inf
@@ -426,12 +450,12 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
         consistent = linearised_dual(loss, y, c, v.first, v.second, v.change, v.alpha)
         if consistent:
             gap = near_gaps(loss, v.z, v.alpha, y, c, first, second) / n + left / (2 * lam_n * n)
-    bent = 0
+    changed = 0
     for j in range(n):
-        bent += second[j] != v.second[j]
+        changed += second[j] != v.second[j]
         v.first[j], v.second[j] = first[j], second[j]
     linear = gap <= enough / (2 * lam_n * n)
-    return gap, linear, s == 1.0 and bent == 0 and not linear
+    return b + s * v.delta[d], gap, linear, s == 1.0 and changed == 0 and not linear
 
 
 @reordered_kernel
@@ -445,44 +469,3 @@ def _lengths(lam_n, v):  # type: ignore[no-untyped-def]
         square += lam_n * v.delta[i] * v.delta[i]
         left += v.residual[i] * v.residual[i]
     return slope, along, square, left
-
-
-@kernel
-def _steps(  # type: ignore[no-untyped-def]
-    budget, known, most, forcing, gap, quadratic,
-    examples, loss, y, c, lam_n, fit_intercept, enough, b, by_feature, by_example
-):  # fmt: skip
-    """Newton steps of a small problem, as ``advance`` makes them, until so many products are made.
-
-    Return the number of models and products, and what has become of ``most``, ``forcing``, ``gap``
-    and ``linear``, behind the gap before the steps.
-    """
-    v, energies, right = named(by_feature, by_example), np.empty(ENERGIES), False
-    n, models, products = v.z.size, 0, 0
-    target = enough / (2 * lam_n * n)
-    if known == NOTHING:
-        for j in range(n):
-            v.z[j] = row_dot(examples, j, v.w) + b[0]
-    if known < SLOPES:
-        set_slopes(loss, v.z, y, c, v.first, v.second)
-        gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
-    began = gap
-    while True:
-        if not right:
-            _begin(v, energies)
-            models += 1
-        made, reached = _conjugate_gradients(
-            most, examples, lam_n, fit_intercept, 0.0 if quadratic else forcing, ENOUGH * enough,
-            energies, v,
-        )  # fmt: skip
-        products, before = products + made, gap
-        gap, linear, right = _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v)
-        if right:
-            gap = _go_on(v, energies) / (2 * lam_n * n)
-        elif not linear:
-            gap = _gradient(examples, lam_n, fit_intercept, v) / (2 * lam_n * n)
-        most = min(MORE_STEPS * most, MOST_STEPS)
-        if reached:
-            forcing = next_forcing(forcing, gap, before)
-        if gap <= target or products >= budget or not gap < np.inf:
-            return models, products, most, forcing, began, gap, linear
