@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity, importance_complexity
+from ..methods.base import Method
 from ..methods.engine.softmax_dual_cd import SoftmaxDualCD
 from ..methods.engine.softmax_newton import SoftmaxNewton
 from ..methods.engine.softmax_newton_cg import SoftmaxNewtonCG
@@ -32,7 +33,7 @@ class AutoState:
     gaps: list[float] = field(default_factory=list)
 
 
-class SoftmaxAuto:
+class SoftmaxAuto(Method):
     """Dual descent first; truncated Newton takes over when it contracts too slowly."""
 
     side: ClassVar[Side] = "dual"

@@ -57,7 +57,7 @@ class Method:
 
     def start(
         self,
-        problem: Problem,
+        problem: Any,  # a Problem, or a Multinomial for the softmax methods
         sampling: Any,
         w: FloatArray | None = None,
         alpha: FloatArray | None = None,
@@ -80,7 +80,7 @@ class Method:
         """The current w, and α where the method has a feasible one of its own."""
         raise NotImplementedError
 
-    def complexity(self, problem: Problem, sampling: Any) -> Complexity:
+    def complexity(self, problem: Any, sampling: Any) -> Complexity:
         """The K and W that theory states for this method."""
         raise NotImplementedError
 

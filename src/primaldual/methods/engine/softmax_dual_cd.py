@@ -13,6 +13,7 @@ from ..._types import FloatArray, Side
 from ...complexity import Complexity, importance_complexity
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
+from ..base import Method
 
 
 @dataclass
@@ -29,7 +30,7 @@ class DualState:
     gap: float = np.inf  # the gap as seen along the last epoch
 
 
-class SoftmaxDualCD:
+class SoftmaxDualCD(Method):
     r"""Dual coordinate descent on one example at a time, all its classes at once.
 
     Algorithm

@@ -12,6 +12,7 @@ from ..._types import FloatArray, Side
 from ...complexity import Complexity
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
+from ..base import Method
 from .second_order import cholesky_solver
 
 
@@ -28,7 +29,7 @@ class NewtonState:
     forcing: float = 0.1  # the relative residual at which conjugate gradients stop
 
 
-class SoftmaxNewton:
+class SoftmaxNewton(Method):
     r"""Newton's method on all classes at once, its linear system solved by Cholesky.
 
     Algorithm
