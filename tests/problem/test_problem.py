@@ -138,7 +138,8 @@ def test_a_certificate_made_in_one_call_is_the_one_made_in_several(as_sparse, mo
     w, alpha = random_pair(problem, seed=3, scale=1.0)
     assert problem.matrix.in_one_call
     at_once = problem.certify(w, alpha)
-    monkeypatch.setattr("primaldual.data.products.ONE_CALL", 30)
+    for user in ("matrix", "products"):
+        monkeypatch.setattr(f"primaldual.data.{user}.ONE_CALL", 30)
     assert not problem.matrix.in_one_call
     in_parts = problem.certify(w, alpha)
     for one, other in zip(at_once.__dict__.values(), in_parts.__dict__.values(), strict=True):
