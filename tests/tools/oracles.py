@@ -333,12 +333,38 @@ def subsets(sampling: Any) -> Iterator[tuple[tuple[int, ...], float]]:
         yield from (((i,), float(p[i])) for i in range(m))
 
 
+# Draws from which the P of a sampling whose subsets are not known is estimated.
+ESTIMATED_FROM = 40_000
+
+
+def is_enumerated(sampling: Any) -> bool:
+    """Whether ``subsets`` knows all that a sampling draws: one of ours, or a serial one."""
+    known = isinstance(sampling, TauNice | Independent | Bucket | Distributed)
+    return known or (np.diff(sampling.draw(np.random.default_rng(0), 1000).starts) == 1).all()
+
+
 def pair_probabilities(sampling: Any) -> np.ndarray:
-    """P_il = Prob(i and l are both drawn), by enumeration of all subsets."""
+    """P_il = Prob(i and l are both drawn), by enumeration of all subsets or by frequencies."""
+    if not is_enumerated(sampling):
+        inside = membership(sampling.draw(np.random.default_rng(1), ESTIMATED_FROM), sampling.size)
+        return inside.T @ inside / ESTIMATED_FROM
     P = np.zeros((sampling.size, sampling.size))
     for subset, probability in subsets(sampling):
         P[np.ix_(subset, subset)] += probability
     return P
+
+
+def membership(draws: Any, size: int) -> np.ndarray:
+    """How often each step moves each coordinate."""
+    inside = np.zeros((draws.steps, size))
+    step = np.repeat(np.arange(draws.steps), np.diff(draws.starts))
+    np.add.at(inside, (step, draws.coordinates), 1)
+    return inside
+
+
+def eso_tolerance(sampling: Any) -> float:
+    """The violation of an ESO that rounding can make, or an estimated P."""
+    return 1e-12 if is_enumerated(sampling) else 5 / np.sqrt(ESTIMATED_FROM)
 
 
 def dense_side(side: Coordinates) -> np.ndarray:
