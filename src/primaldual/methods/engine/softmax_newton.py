@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
+from ...data.columns import transposed_times
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
 from ..base import Method
@@ -89,7 +90,7 @@ class SoftmaxNewton(Method):
             right[:, p.d] = state.alpha.sum(axis=0)
         delta = cholesky_solver(hessian, 0.0)(right.ravel()).reshape(classes, width)
         delta_b = delta[:, p.d] if width > p.d else np.zeros(classes)
-        pairs = (classes + 1) / 2
+        pairs = (classes - 1) / 2  # of different classes, per class
         return np.ascontiguousarray(delta[:, : p.d]), delta_b, pairs * p.matrix.nnz * p.d / 2
 
     def gap_estimate(self, state: NewtonState) -> float:
@@ -140,22 +141,27 @@ def _line_search(state: NewtonState, delta: FloatArray, change: FloatArray) -> f
 
 
 def _hessian(p: Multinomial, probabilities: FloatArray) -> FloatArray:
-    """The Hessian in (w_1, b_1, …, w_K, b_K), its lower triangle; without b if there is none."""
+    """The Hessian in (w_1, b_1, …, w_K, b_K), its lower triangle; without b if there is none.
+
+    Its blocks add up to 0 over the classes, but for λ: two different classes have
+    −Σ_j c_j p_jk p_jm x_j x_jᵀ, and what one class shares with itself is minus the sum of those.
+    """
     classes, d = p.shape
     width = d + p.fit_intercept
+    first, second = np.tril_indices(classes, -1)
+    h = p.sample_weight[:, None] * np.maximum(probabilities[:, first] * probabilities[:, second], 0)
+    shared = np.zeros((len(first), width, width))
+    for pair in range(len(first)):
+        shared[pair, :d, :d] = p.matrix.gram_of_features(np.ascontiguousarray(h[:, pair]))
+    if p.fit_intercept:
+        shared[:, d, :d] = transposed_times(p.matrix, h).T
+        shared[:, d, d] = h.sum(axis=0)
+    shared = np.tril(shared) + np.tril(shared, -1).swapaxes(1, 2)
     out = np.zeros((classes, width, classes, width))
-    for k in range(classes):
-        for m in range(k + 1):
-            h = p.sample_weight * probabilities[:, k]
-            h = h * (1.0 - probabilities[:, k]) if k == m else h * probabilities[:, m]
-            sign = 1.0 if k == m else -1.0
-            lower = np.tril(p.matrix.gram_of_features(np.maximum(h, 0.0)))
-            block = out[k, :, m]
-            block[:d, :d] = sign * (lower + np.tril(lower, -1).T)
-            if p.fit_intercept:
-                border = sign * p.matrix.transposed_times(h)
-                block[:d, d] = block[d, :d] = border
-                block[d, d] = sign * h.sum()
+    for k, m, block in zip(first, second, shared, strict=True):
+        out[k, :, m] = -block
+        out[k, :, k] += block
+        out[m, :, m] += block
     if p.fit_intercept:
         # The loss does not change along equal intercepts: any curvature there will do.
         out[:, d, :, d] += max(np.trace(out[:, d, :, d]), 1e-300) / classes**2
