@@ -1,16 +1,16 @@
 """Compare the speed of two revisions: ``python -m benchmarks.compare BASE [HEAD]``.
 
 Each revision has a process of its own with its own compiled kernels. In a round of a task they take
-turns, base head head base, with one thread each, so that only one of them computes and both see the
-same machine; calls shorter than 5 ms are timed as a series. The ratio of a round is that of the
-geometric means of its two times, and the ratio of the task is the median over the rounds.
+turns, base head head base, in the next one head base base head, with one thread each: only one of
+them computes, and both see the same machine. Calls shorter than 5 ms are timed as a series. The
+ratio of a round is that of the geometric means of its two times, and the ratio of the task is the
+median over the rounds.
 
 Processor time is compared: other processes count less there. On a shared machine even that goes up
-and down by half, for some 0.1 s at a time, most of all when the other half of a core happens to be
-free. The shortest of all times tells who was lucky (apart by 5 to 20 % for equal revisions), while
-the four times of a round mostly share the machine's speed (1 to 3 %). Where the data lies in memory
-matters as well: it is copied to a new place several times, and a task beyond a threshold, on either
-side, is timed again by new processes, and all rounds count.
+and down by half, for some 0.1 s at a time. The shortest of all times tells who was lucky (apart by
+5 to 20 % for equal revisions), while the four times of a round mostly share the machine's speed (1
+to 3 %). Where the data lies in memory matters as well: it is copied to a new place several times,
+and a task beyond a threshold, on either side, is timed again by new processes; all rounds count.
 
 First fits without compiled kernels are timed in processes of their own, and are not part of the
 mean. Without HEAD the working tree is compared as it is. Sources and kernels are kept by their
@@ -268,14 +268,15 @@ def warm(line: Line, pair: list[Process], rounds: int, scratch: Path) -> None:
             moved += 1
             for process in pair:
                 process.ask("move")
-        if not _round(line, pair):
+        if not _round(line, pair, outer=(BASE, HEAD)[turn % 2]):
             return
 
 
-def _round(line: Line, pair: list[Process]) -> bool:
-    """Base, head, head, base; False if that failed."""
+def _round(line: Line, pair: list[Process], outer: int) -> bool:
+    """Time one of them, the other twice, and the first again; False if that failed."""
     times: list[list[dict[str, float]]] = [[], []]
-    for which in (BASE, HEAD, HEAD, BASE):
+    inner = HEAD if outer == BASE else BASE
+    for which in (outer, inner, inner, outer):
         answer = pair[which].ask("time", calls=line.calls)
         if "error" in answer:
             line.failed = f"{pair[which].tree.revision}: {answer['error']}"
@@ -442,7 +443,8 @@ def _names(trees: list[Tree], options: argparse.Namespace) -> tuple[list[str], l
         if not Path(known["library"]).is_relative_to(tree.folder.resolve()):
             raise Failure(f"{tree.revision} was loaded from {known['library']}")
     tasks = [name for name, quick in known["tasks"] if quick or not options.quick]
-    return ([name for name in names if options.only in name] for names in (tasks, known["first"]))
+    first = [name for name in known["first"] if options.only in name]
+    return [name for name in tasks if options.only in name], first
 
 
 def compare(trees: list[Tree], names: list[str], rounds: int) -> list[Line]:
