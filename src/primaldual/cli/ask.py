@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from . import data
 from .options import (
     Alpha,
     C,
+    Contenders,
     DataFile,
     Epsilon,
     Format,
@@ -26,15 +27,19 @@ from .options import (
     MaxRatio,
     MaxTime,
     NoIntercept,
+    OptionalFile,
+    Page,
     Seed,
     Target,
     Task,
     TaskOption,
     Tol,
+    WithIntercept,
 )
 from .terminal import Race, histogram, in_options, remark, say, say_json, short, table, working
 
 if TYPE_CHECKING:
+    from ..advice import Advice
     from ..face_off import FaceOff
     from ..problem import Problem
 
@@ -71,37 +76,8 @@ def advise(
             tol=tol, fit_intercept=not no_intercept,
         )  # fmt: skip
         predicted = model.estimate(given.table.X, given.y)
-    sides = {"primal": (advice.d, advice.primal), "dual": (advice.n, advice.dual)}
     if as_json:
-        say_json(
-            {
-                "source": given.table.source,
-                "examples": problem.n,
-                "features": problem.d,
-                "nonzeros": problem.matrix.nnz,
-                "density": problem.matrix.nnz / max(problem.n * problem.d, 1),
-                "loss": given.loss,
-                "lam": problem.lam,
-                "tol": tol,
-                "side": advice.side,
-                "ratio": advice.ratio,
-                "reason": advice.reason,
-                **{
-                    name: {
-                        "coordinates": size,
-                        "iterations": costs.iterations,
-                        "cost": costs.cost,
-                        "total": costs.total,
-                        "predicted": predicted[name],
-                    }
-                    for name, (size, costs) in sides.items()
-                },
-                "engine": {
-                    "side": predicted["side"],
-                    "method": predicted["method"],
-                },
-            }
-        )
+        say_json(_advice_numbers(given, problem, advice, predicted, tol))
         return
     say(given.describe())
     if given.question():
@@ -121,30 +97,54 @@ def advise(
             short(predicted[name]["passes"]),
             short(predicted[name]["seconds"]),
         )
-        for name in sides
+        for name in ("primal", "dual")
     ]
     for line in table(("predicted", "method", "passes", "seconds"), rows):
         say(line)
     say(f"fit would start with {predicted['method']}, on the {predicted['side']} side.")
 
 
+def _advice_numbers(
+    given: data.Labelled, problem: Problem, advice: Advice, predicted: dict[str, Any], tol: float
+) -> dict[str, Any]:
+    """What ``advise --json`` prints."""
+    sides = {"primal": (advice.d, advice.primal), "dual": (advice.n, advice.dual)}
+    return {
+        "source": given.table.source,
+        "examples": problem.n,
+        "features": problem.d,
+        "nonzeros": problem.matrix.nnz,
+        "density": problem.matrix.nnz / max(problem.n * problem.d, 1),
+        "loss": given.loss,
+        "lam": problem.lam,
+        "tol": tol,
+        "side": advice.side,
+        "ratio": advice.ratio,
+        "reason": advice.reason,
+        **{
+            name: {
+                "coordinates": size,
+                "iterations": costs.iterations,
+                "cost": costs.cost,
+                "total": costs.total,
+                "predicted": predicted[name],
+            }
+            for name, (size, costs) in sides.items()
+        },
+        "engine": {"side": predicted["side"], "method": predicted["method"]},
+    }
+
+
 def faceoff(
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="As for the other commands; without it, a demo."),
-    ] = None,
-    methods: Annotated[
-        str, typer.Option(help="Contenders, separated by commas, or 'all'.")
-    ] = "nsync,quartz",
+    file: OptionalFile = None,
+    methods: Contenders = "nsync,quartz",
     loss: LossOption = None,
     task: TaskOption = Task.auto,
     C: C = None,
     lam: Lam = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
-    intercept: Annotated[
-        bool, typer.Option("--intercept", help="With an intercept, if all contenders can.")
-    ] = False,
+    intercept: WithIntercept = False,
     tol: Tol = 1e-6,
     max_passes: MaxPasses = 2000,
     max_time: MaxTime = None,
@@ -155,7 +155,7 @@ def faceoff(
     max_features: MaxFeatures = None,
     max_ratio: MaxRatio = None,
     max_line: MaxLine = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write a page to look at.")] = None,
+    html: Page = None,
     as_json: Json = False,
 ) -> None:
     """Predict the cheaper side, run the contenders, and say whether the prediction held."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -237,6 +238,41 @@ NoIntercept = Annotated[
     bool,
     typer.Option("--no-intercept", help="A model through the origin.", rich_help_panel=_MODEL),
 ]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="MODEL", help="The model file to write.")
+]
+Balanced = Annotated[
+    bool, typer.Option("--balanced", help="Every class counts the same.", rich_help_panel=_MODEL)
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Save the run here now and then; run again, it goes on from there.",
+    ),
+]
+CheckpointEvery = Annotated[
+    float, typer.Option("--checkpoint-every", help="Seconds between two saves.", min=0)
+]
+Lams = Annotated[
+    str | None,
+    typer.Option(
+        "--lams", help="Values of λ, separated by commas; by default seven from 1000/n to 0.001/n."
+    ),
+]
+TestFile = Annotated[
+    str | None, typer.Option("--test", metavar="FILE", help="Score on this file, too.")
+]
+OptionalFile = Annotated[
+    str | None,
+    typer.Argument(metavar="FILE", help="As for the other commands; without it, a demo."),
+]
+Contenders = Annotated[str, typer.Option(help="Contenders, separated by commas, or 'all'.")]
+WithIntercept = Annotated[
+    bool, typer.Option("--intercept", help="With an intercept, if all contenders can.")
+]
+Page = Annotated[Path | None, typer.Option("--html", help="Write a page to look at.")]
 SideOption = Annotated[
     Side,
     typer.Option(

@@ -8,20 +8,24 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from . import data
 from .options import (
     Alpha,
+    Balanced,
     C,
+    Checkpoint,
+    CheckpointEvery,
     DataFile,
     Epsilon,
     Format,
     Impute,
     Json,
     Lam,
+    Lams,
     LossOption,
     MaxFeatures,
     MaxLine,
@@ -29,12 +33,14 @@ from .options import (
     MaxRounds,
     MaxTime,
     NoIntercept,
+    Output,
     Seed,
     Side,
     SideOption,
     Target,
     Task,
     TaskOption,
+    TestFile,
     Tol,
 )
 from .terminal import (
@@ -56,35 +62,21 @@ from .terminal import (
 
 def fit(
     file: DataFile,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="MODEL", help="The model file to write.")
-    ],
+    output: Output,
     loss: LossOption = None,
     task: TaskOption = Task.auto,
     C: C = None,
     lam: Lam = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
-    balanced: Annotated[
-        bool,
-        typer.Option("--balanced", help="Every class counts the same.", rich_help_panel="Model"),
-    ] = False,
+    balanced: Balanced = False,
     no_intercept: NoIntercept = False,
     side: SideOption = Side.auto,
     tol: Tol = 1e-6,
     max_passes: MaxRounds = 1000,
     max_time: MaxTime = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            help="Save the run here now and then; run again, it goes on from there.",
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        float, typer.Option("--checkpoint-every", help="Seconds between two saves.", min=0)
-    ] = 30.0,
+    checkpoint: Checkpoint = None,
+    checkpoint_every: CheckpointEvery = 30.0,
     seed: Seed = 0,
     format: Format = None,
     target: Target = None,
@@ -95,9 +87,6 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Train a model and write it to a file, with the certificate of how good it is."""
-    from .._numba.compile import seconds_compiling
-    from ..container import remove_leftovers
-
     data.require_place(output, file, checkpoint)
     if checkpoint is not None:
         data.require_place(checkpoint, file)
@@ -109,13 +98,36 @@ def fit(
         fit_intercept=not no_intercept, side=side.value, tol=tol, max_iter=max_passes,
         max_time=max_time, random_state=seed,
     )  # fmt: skip
-    name = type(model).__name__
     if not as_json:
         say(given.describe())
     saving = _saving(checkpoint, checkpoint_every)
+    seconds, stopped, saved = _train(model, given, saving, output, checkpoint)
+    if as_json:
+        say_json(_numbers_of(model, given, output, seconds, stopped))
+    else:
+        _describe(model, given, seconds, tol)
+        say(f"Model written to {output}")
+    if checkpoint is not None and saved.unfinished and checkpoint.exists():
+        how = "" if stopped else " with a larger --max-time"
+        remark(f"Give the same command again{how} to go on from {checkpoint}.")
+    if stopped:
+        remark("Interrupted: the model written is the best one so far.")
+        raise typer.Exit(INTERRUPTED)
+    if model.dual_gap_ > tol:
+        raise typer.Exit(NOT_REACHED)
+
+
+def _train(
+    model: Any, given: data.Labelled, saving: Any, output: Path, checkpoint: Path | None
+) -> tuple[float, bool, Any]:
+    """Fit and write the model; the seconds, whether Ctrl-C stopped it, and what was saved."""
+    from .._numba.compile import seconds_compiling
+    from ..container import remove_leftovers
+
+    name = type(model).__name__
     began = time.perf_counter() - seconds_compiling()
     try:
-        with Stopper() as stopper, Race(tol, max_passes) as race, saving as saved:
+        with Stopper() as stopper, Race(model.tol, model.max_iter) as race, saving as saved:
             race.add(name)
 
             def watch(progress: Any) -> None:
@@ -129,33 +141,25 @@ def fit(
                 remove_leftovers(output)  # of an earlier run that was killed while it wrote
     except KeyboardInterrupt:
         fail(f"interrupted before there was a model; {output} was not written.", INTERRUPTED)
-    seconds = time.perf_counter() - seconds_compiling() - began
-    if as_json:
-        say_json(
-            {
-                "model": str(output),
-                "estimator": name,
-                "relative_gap": model.dual_gap_,
-                "tol": tol,
-                "stop_reason": model.stop_reason_,
-                "interrupted": stopper.stopped,
-                "side": model.side_,
-                "passes": model.n_iter_,
-                "seconds": seconds,
-                "training_score": float(model.score(given.table.X, given.y)),
-            }
-        )
-    else:
-        _tell(model, given, seconds, tol)
-        say(f"Model written to {output}")
-    if checkpoint is not None and saved.unfinished and checkpoint.exists():
-        how = "" if stopper.stopped else " with a larger --max-time"
-        remark(f"Give the same command again{how} to go on from {checkpoint}.")
-    if stopper.stopped:
-        remark("Interrupted: the model written is the best one so far.")
-        raise typer.Exit(INTERRUPTED)
-    if model.dual_gap_ > tol:
-        raise typer.Exit(NOT_REACHED)
+    return time.perf_counter() - seconds_compiling() - began, stopper.stopped, saved
+
+
+def _numbers_of(
+    model: Any, given: data.Labelled, output: Path, seconds: float, stopped: bool
+) -> dict[str, Any]:
+    """What ``fit --json`` prints."""
+    return {
+        "model": str(output),
+        "estimator": type(model).__name__,
+        "relative_gap": model.dual_gap_,
+        "tol": model.tol,
+        "stop_reason": model.stop_reason_,
+        "interrupted": stopped,
+        "side": model.side_,
+        "passes": model.n_iter_,
+        "seconds": seconds,
+        "training_score": float(model.score(given.table.X, given.y)),
+    }
 
 
 def _saving(checkpoint: Path | None, every: float) -> Any:
@@ -189,7 +193,7 @@ def _write(model: Any, given: data.Labelled, output: Path) -> None:
     )
 
 
-def _tell(model: Any, given: data.Labelled, seconds: float, tol: float) -> None:
+def _describe(model: Any, given: data.Labelled, seconds: float, tol: float) -> None:
     """What was done, and what is proved about it."""
     kind = "accuracy" if given.classes is not None else "R²"
     say(
@@ -207,16 +211,8 @@ def _tell(model: Any, given: data.Labelled, seconds: float, tol: float) -> None:
 
 def path(
     file: DataFile,
-    lams: Annotated[
-        str | None,
-        typer.Option(
-            "--lams",
-            help="Values of λ, separated by commas; by default seven from 1000/n to 0.001/n.",
-        ),
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option("--test", metavar="FILE", help="Score on this file, too.")
-    ] = None,
+    lams: Lams = None,
+    test: TestFile = None,
     loss: LossOption = None,
     task: TaskOption = Task.auto,
     epsilon: Epsilon = None,
@@ -238,46 +234,25 @@ def path(
     import numpy as np
 
     from ..estimators import path as run
-    from ..methods import METHODS
 
     source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
     given = data.labelled(source.read(file), loss, task)
-    trained = given.table
     values = np.logspace(3, -3, 7) / given.n if lams is None else _numbers(lams)
-    first = data.problem(
-        given, data.Strength(None, float(values[0]), None), epsilon, not no_intercept
-    )
-    tested = None
-    if test is not None:
-        other = replace(source, impute=None).read(test, trained.schema, trained.X.shape[1])
-        if other.y is None:
-            raise ValueError(f"{test}: the file has no labels to score against.")
-        tested = (other.X, _signs(given, other.y))
+    strength = data.Strength(None, float(values[0]), None)
+    first = data.problem(given, strength, epsilon, not no_intercept)
+    tested = None if test is None else _tested(test, source, given)
     with working(f"solving for {len(values)} values of λ"):
         results = run(
-            trained.X, first.y, values, first.loss, fit_intercept=not no_intercept, tol=tol,
+            given.table.X, first.y, values, first.loss, fit_intercept=not no_intercept, tol=tol,
             max_iter=max_passes, max_time=max_time, side=side.value, seed=seed,
         )  # fmt: skip
-    rows = []
-    for value, result in zip(values, results, strict=True):
-        entry = result.trace.entries[-1]
-        rows.append(
-            {
-                "lam": float(value),
-                "side": METHODS[entry.method].side,
-                "method": entry.method,
-                "passes": result.passes,
-                "seconds": result.seconds,
-                "relative_gap": result.certificate.relative_gap,
-                "objective": result.certificate.primal,
-                "norm": float(np.linalg.norm(result.w)),
-                "score": _score(result, trained.X, first.y, given),
-                "test_score": None if tested is None else _score(result, *tested, given),
-                "converged": result.converged,
-            }
-        )
+    trained = (given.table.X, first.y)
+    rows = [
+        _row(float(value), result, trained, tested, given)
+        for value, result in zip(values, results, strict=True)
+    ]
     if as_json:
-        say_json({"source": trained.source, "loss": given.loss, "tol": tol, "path": rows})
+        say_json({"source": given.table.source, "loss": given.loss, "tol": tol, "path": rows})
     else:
         say(given.describe())
         if given.question():
@@ -286,6 +261,39 @@ def path(
             say(line)
     if not all(row["converged"] for row in rows):
         raise typer.Exit(NOT_REACHED)
+
+
+def _tested(test: str, source: data.Reading, given: data.Labelled) -> tuple[Any, Any]:
+    """The data of another file to score on, read as the first one was."""
+    trained = given.table
+    other = replace(source, impute=None).read(test, trained.schema, trained.X.shape[1])
+    if other.y is None:
+        raise ValueError(f"{test}: the file has no labels to score against.")
+    return other.X, _signs(given, other.y)
+
+
+def _row(
+    lam: float, result: Any, trained: tuple[Any, Any], tested: Any, given: data.Labelled
+) -> dict[str, Any]:
+    """What is known of one λ."""
+    import numpy as np
+
+    from ..methods import METHODS
+
+    entry = result.trace.entries[-1]
+    return {
+        "lam": lam,
+        "side": METHODS[entry.method].side,
+        "method": entry.method,
+        "passes": result.passes,
+        "seconds": result.seconds,
+        "relative_gap": result.certificate.relative_gap,
+        "objective": result.certificate.primal,
+        "norm": float(np.linalg.norm(result.w)),
+        "score": _score(result, *trained, given),
+        "test_score": None if tested is None else _score(result, tested[0], tested[1], given),
+        "converged": result.converged,
+    }
 
 
 def _numbers(text: str) -> Any:
