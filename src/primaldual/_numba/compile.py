@@ -5,12 +5,11 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numba
 from numba.core import event
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
 
 from .cache import usable_folder
 
@@ -114,8 +113,3 @@ inlined = register_jitable(error_model="numpy")
 inlined_in_loops = register_jitable(error_model="numpy", forceinline=True)
 # The same for loops whose sums may be made in any order.
 reordered_in_loops = register_jitable(error_model="numpy", forceinline=True, fastmath=REORDERED)
-
-# To give a function of rows a body for kernels that depends on its arguments' types.
-for_rows = partial(
-    overload, jit_options={"error_model": "numpy", "forceinline": True}, strict=False
-)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numba import types
-
-from ..._numba.compile import for_rows, kernel
-from ..._types import FloatArray
+from ..._numba.compile import inlined_in_loops, kernel
 from ...complexity import Complexity
-from ...data.rows import DenseRows, Rows, SparseRows, row_add
+from ...data.rows import row_add, row_begin, row_column, row_end, row_value
 from ...losses import loss_derivative, loss_second_derivative
 from ...problem import Problem
 from ...samplings import Draws, Sampling
@@ -86,7 +82,7 @@ def _advance(  # type: ignore[no-untyped-def]
     n = y.size
     reads = 0
     for i in coordinates:
-        slope, curvature = row_line(features, i, loss, z, y, c, 0.0)
+        slope, curvature = _line(features, i, loss, z, y, c, 0.0)
         reads += counts[i]
         at_0 = slope / n + lam * w[i]
         safe = -step[i] * at_0
@@ -94,7 +90,7 @@ def _advance(  # type: ignore[no-untyped-def]
         delta = safe
         longer = abs(t) > (1.0 + 1e-12) * abs(safe)  # else the bound is the curvature, safe exact
         for _ in range(NEWTON_TRIALS if longer else 0):
-            slope, curvature = row_line(features, i, loss, z, y, c, t)
+            slope, curvature = _line(features, i, loss, z, y, c, t)
             reads += counts[i]
             at_t = slope / n + lam * (w[i] + t)
             beyond = at_t * at_0 < 0.0
@@ -109,34 +105,14 @@ def _advance(  # type: ignore[no-untyped-def]
     return reads
 
 
-def row_line(
-    self: Rows, i: int, loss: Any, z: FloatArray, y: FloatArray, c: FloatArray, t: float
-) -> tuple[float, float]:
+@inlined_in_loops
+def _line(rows, i, loss, z, y, c, t):  # type: ignore[no-untyped-def]
     """First and second derivative in t of Σ_j c_j φ(z_j + t row_i[j]; y_j)."""
-    line = _sparse_line if isinstance(self, SparseRows) else _dense_line
-    return line(self, i, loss, z, y, c, t)
-
-
-def _sparse_line(self, i, loss, z, y, c, t):  # type: ignore[no-untyped-def]
     slope, curvature = 0.0, 0.0
-    for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[i + 1])):
-        j, x = np.uint64(self.indices[k]), np.float64(self.values[k])
-        slope += c[j] * loss_derivative(loss, z[j] + t * x, y[j]) * x
-        curvature += c[j] * loss_second_derivative(loss, z[j] + t * x, y[j]) * x * x
-    return slope, curvature
-
-
-def _dense_line(self, i, loss, z, y, c, t):  # type: ignore[no-untyped-def]
-    slope, curvature = 0.0, 0.0
-    for j in range(np.uint64(self.values.shape[1])):
-        x = np.float64(self.values[i, j])
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        x = row_value(rows, i, k)
         if x != 0.0:
+            j = row_column(rows, i, k)
             slope += c[j] * loss_derivative(loss, z[j] + t * x, y[j]) * x
             curvature += c[j] * loss_second_derivative(loss, z[j] + t * x, y[j]) * x * x
     return slope, curvature
-
-
-@for_rows(row_line)
-def _row_line(self: Any, i: Any, loss: Any, z: Any, y: Any, c: Any, t: Any) -> Any:
-    if isinstance(self, types.BaseNamedTuple):
-        return _dense_line if self.instance_class is DenseRows else _sparse_line
