@@ -13,6 +13,8 @@ from numba.extending import register_jitable
 
 from .cache import usable_folder
 
+# For all compiled code: division as in C, and no entry point for C, which would be a second copy.
+COMMON: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 # What the compiler may do where sums may be made in any order.
 REORDERED = {"reassoc", "contract"}
 
@@ -31,7 +33,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = usable_folder(function.__module__) or before
     try:
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        compiled = numba.njit(cache=True, nogil=True, **COMMON, **options)(function)
     finally:
         numba.config.CACHE_DIR = before
     _keep_others_out(getattr(compiled, "_cache", None))
@@ -108,8 +110,8 @@ def seconds_compiling() -> float:
 
 
 # For small functions that are called from kernels and from plain Python alike.
-inlined = register_jitable(error_model="numpy")
+inlined = register_jitable(**COMMON)
 # The same for parts of loops that should run in vector registers: a call would keep them out.
-inlined_in_loops = register_jitable(error_model="numpy", forceinline=True)
+inlined_in_loops = register_jitable(forceinline=True, **COMMON)
 # The same for loops whose sums may be made in any order.
-reordered_in_loops = register_jitable(error_model="numpy", forceinline=True, fastmath=REORDERED)
+reordered_in_loops = register_jitable(forceinline=True, fastmath=REORDERED, **COMMON)

@@ -15,6 +15,8 @@ from typing import Any, TypeVar, cast
 from numba import types
 from numba.extending import overload
 
+from .compile import COMMON
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -40,7 +42,7 @@ def operation(*methods: str, **options: Any) -> Callable[[F], F]:
             return choose(type(self))(self, *arguments)
 
         # Not strict: a strict overload compares the names and annotations of the arguments.
-        @overload(run, jit_options={"error_model": "numpy", **options}, strict=False)
+        @overload(run, jit_options={**COMMON, **options}, strict=False)
         def compiled(self: Any, *arguments: Any) -> Any:
             if isinstance(self, types.BaseNamedTuple):
                 return choose(self.instance_class)

@@ -13,6 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from .._numba.compile import COMMON
+
 # Rows are prefetched AHEAD visits early; their row pointer and scalars 2·AHEAD visits early.
 AHEAD = 4
 # Nonzeros up to which data is in a near cache anyway, and beyond which it is in none.
@@ -59,7 +61,7 @@ def _hint(locality: int) -> Any:
 
 
 _into_first, _into_second = _hint(3), _hint(2)
-_for_kernels = partial(overload, jit_options={"forceinline": True}, strict=False)
+_for_kernels = partial(overload, jit_options={"forceinline": True, **COMMON}, strict=False)
 
 
 @_for_kernels(prefetch)

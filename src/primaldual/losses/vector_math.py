@@ -19,6 +19,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
 
+from .._numba.compile import COMMON
+
 _LOG2_E = 1.4426950408889634
 # ln 2 in two parts: whole multiples of the first are exact.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -60,7 +62,7 @@ def _as_float(typing: Any, bits: Any) -> Any:
 # Products and sums are contracted, which saves time and rounding errors.
 _for_loops = partial(
     overload,
-    jit_options={"error_model": "numpy", "forceinline": True, "fastmath": {"contract"}},
+    jit_options={"forceinline": True, "fastmath": {"contract"}, **COMMON},
     strict=False,
 )
 
