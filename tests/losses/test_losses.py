@@ -1014,7 +1014,8 @@ def test_the_traits_are_those_of_the_functions(name):
         second = np.array([loss.second_derivative(z, y) for z in at])
         assert loss.strictly_convex == bool((second > 0).all())
         assert loss.quadratic == bool((second == second[0]).all() and second[0] > 0)
-    moved = [loss.value(z + 0.5, 1.5) - loss.value(z, 1.0) for z in at]
+    # From one label to the other: every loss has these two.
+    moved = [loss.value(z + 2.0, 1.0) - loss.value(z, -1.0) for z in at]
     assert loss.shift_invariant == bool(np.abs(moved).max() < 1e-12)
 
 
