@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .engine.softmax import softmax_method
 from .problem.multinomial import Multinomial
 from .result import Result
 from .solver import solve
@@ -32,6 +31,4 @@ def solve_multinomial(
     Result
         With ``w`` of shape (K, d), ``intercept`` of shape (K,) and ``alpha`` of shape (n, K).
     """
-    method: Any = softmax_method(problem, side, tol)
-    as_problem: Any = problem
-    return solve(as_problem, method, tol=tol, **options)
+    return solve(problem, tol=tol, side=side, **options)

@@ -22,6 +22,7 @@ class Status(Enum):
 
     CONVERGED = "The relative duality gap is at most tol."
     MAX_PASSES = "max_passes was reached first: raise it, or raise tol."
+    MAX_ITER = "max_iter was reached first: raise it, or raise tol."
     MAX_TIME = "max_time was reached first: raise it, or raise tol."
     STALLED = (
         "The gap has stopped falling, by rounding or because the method is too slow here: "
@@ -41,6 +42,7 @@ class Progress(NamedTuple):
     dual: float  # the best lower bound on P* so far
     relative_gap: float  # of the best pair so far, divided by P(0)
     method: str  # the method that was running
+    iterations: float = 0.0  # passes of coordinate descent and steps of other methods, added up
 
 
 @dataclass
@@ -65,6 +67,11 @@ class Trace:
     def seconds(self) -> FloatArray:
         """Seconds spent in the method at each check, the checks themselves not counted."""
         return self._column("seconds")
+
+    @property
+    def iterations(self) -> FloatArray:
+        """Iterations at each check."""
+        return self._column("iterations")
 
     @property
     def primal(self) -> FloatArray:
@@ -114,6 +121,11 @@ class Result:
     def passes(self) -> float:
         """Passes over the data in all."""
         return self.trace.entries[-1].passes
+
+    @property
+    def iterations(self) -> float:
+        """Iterations in all: passes of coordinate descent, and steps of other methods."""
+        return self.trace.entries[-1].iterations
 
     @property
     def seconds(self) -> float:

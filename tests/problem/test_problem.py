@@ -21,6 +21,7 @@ from oracles import (
 from scipy import sparse
 
 from primaldual import LOSSES, Problem, advise
+from primaldual.problem.intercept import intercept_strength
 
 modestly = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 10**6)
@@ -407,3 +408,40 @@ def test_vectors_that_are_not_aligned_are_certified_too():
     w[:] = [0.1, -0.2, 0.3]
     assert not w.flags.aligned
     assert problem.certify(w).gap == problem.certify(w.copy()).gap
+
+
+# --------------------------------------------------------------------------------------------
+# Problems on the same data
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True], ids=["through zero", "intercept"])
+def test_a_related_problem_is_what_a_new_one_would_be(fit_intercept):
+    problem = random_problem(8, n=20, d=9, fit_intercept=fit_intercept)
+    w, alpha = random_pair(problem, seed=3, scale=1.0)
+    assert problem.examples.bound > 0 and problem.features.bound > 0  # known before
+    y = np.where(np.arange(20) % 3 == 0, 1.0, -1.0)
+    made = problem.related(lam=0.7, targets=y)
+    new = Problem(problem.matrix.stored.values, y, "logistic", 0.7, fit_intercept=fit_intercept)
+    assert made.certify(w, alpha).primal == pytest.approx(new.certify(w, alpha).primal, rel=1e-14)
+    for side in ("examples", "features"):
+        assert getattr(made, side).bound == pytest.approx(getattr(new, side).bound, rel=1e-14)
+    assert problem.lam != 0.7, "the first problem is left alone"
+
+
+def test_a_related_problem_is_checked():
+    problem = random_problem(8, n=20, d=9)
+    with pytest.raises(ValueError, match="lam must be positive"):
+        problem.related(lam=0.0)
+    with pytest.raises(ValueError, match=r"targets must have shape \(20,\)"):
+        problem.related(targets=np.ones(3))
+    with pytest.raises(ValueError, match="every class needs at least one example"):
+        problem.related(targets=np.ones(20))
+
+
+def test_the_intercept_has_one_rule_for_all_losses():
+    for loss in ("logistic", "squared", "hinge"):
+        problem = random_problem(8, n=20, d=9, loss=loss, fit_intercept=True)
+        square = float(np.mean(np.sum(problem.matrix.stored.values**2, axis=1)))
+        expected = min(problem.beta / 32, 10 * problem.lam / square)
+        assert intercept_strength(problem) == pytest.approx(expected)
+        assert problem.examples.constant == pytest.approx(problem.lam / expected)

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from oracles import random_problem, reference_problem, scipy_optimum
 
-from primaldual import LOSSES, METHODS, Problem, Progress, Status, advise, solve, solver
+from primaldual import LOSSES, METHODS, Problem, Progress, Status, advise, solve
 from primaldual.engine.auto import Auto
 from primaldual.methods import NSync, Quartz
 from primaldual.methods.literature.averaged_quartz import AveragedQuartz
 from primaldual.samplings import Draws, TauNice, Uniform
+from primaldual.solver import Start
 
 PAPER = ("nsync", "quartz")  # the loop is tested with these; test_contract.py has them all
 
@@ -416,20 +417,13 @@ SMALL_ONES = {
 
 
 @pytest.mark.parametrize("which", SMALL_ONES)
-def test_one_round_without_the_loop_is_what_the_loop_makes_of_it(which, monkeypatch):
+def test_one_round_of_a_small_problem_is_enough(which):
     problem = SMALL_ONES[which]()
-    at_once = solve(problem, tol=1e-6, seed=0)
-    assert at_once.trace.methods == [which.split()[0]]
-    assert solver._at_once(problem, "auto", Auto(1e-6), 1e-6) is not None, "this was the way"
-    monkeypatch.setattr(solver, "_at_once", lambda *given: None)
-    looped = solve(problem, tol=1e-6, seed=0)
-    for name in ("w", "alpha"):
-        np.testing.assert_array_equal(getattr(at_once, name), getattr(looped, name))
-    for name in ("intercept", "certificate", "status", "method", "passes"):
-        one, other = getattr(at_once, name), getattr(looped, name)
-        assert repr(one) == repr(other)
-    assert at_once.trace.notes == looped.trace.notes and at_once.problem is problem
-    assert 0 < at_once.seconds < 10
+    result = solve(problem, tol=1e-6, seed=0)
+    assert result.converged and result.trace.methods == [which.split()[0]]
+    assert result.problem is problem and 0 < result.seconds < 10
+    watched = solve(problem, tol=1e-6, seed=0, callback=lambda progress: None)
+    np.testing.assert_array_equal(watched.w, result.w)
 
 
 def test_the_loop_goes_on_where_one_round_proves_nothing():
@@ -460,7 +454,7 @@ def test_ctrl_c_in_the_one_round_keeps_what_there_is(which, monkeypatch):
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_one_round_that_overflows_raises_no_warning(scale, loss):
+def test_a_round_that_overflows_raises_no_warning(scale, loss):
     X = scale * np.random.default_rng(0).standard_normal((60, 5))
     result = solve(Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), loss, lam=1e-7), tol=1e-6)
     assert result.converged == (result.certificate.relative_gap <= 1e-6)
@@ -478,6 +472,78 @@ def test_an_object_that_chose_once_chooses_again_for_the_next_problem():
     assert solve(SMALL_ONES["newton"](), chooser, tol=1e-6).trace.methods[-1] == "newton"
     result = solve(SMALL_ONES["newton_cg"](), chooser, tol=1e-6)
     assert result.converged and result.trace.methods[-1] == "newton_cg"
+
+
+# --------------------------------------------------------------------------------------------
+# Sides and iterations
+
+
+@pytest.mark.parametrize("side", ["primal", "dual"])
+@pytest.mark.parametrize("shape", [(60, 5), (10, 40), (300, 250)], ids=str)
+def test_side_keeps_the_engine_to_methods_of_that_side(side, shape):
+    problem = random_problem(1, *shape, loss="logistic", lam=0.01)
+    result = solve(problem, tol=1e-8, seed=0, side=side)
+    assert result.converged and result.method == "auto"
+    assert {METHODS[name].side for name in result.trace.methods} == {side}
+
+
+def test_side_is_refused_where_it_cannot_be_kept():
+    problem = random_problem(seed=1)
+    with pytest.raises(ValueError, match=r"side must be one of auto, primal, dual, got 'both'"):
+        solve(problem, side="both")
+    with pytest.raises(ValueError, match=r"side='primal' needs method='auto', got 'quartz'"):
+        solve(problem, "quartz", side="primal")
+    with pytest.raises(ValueError, match=r"side must be 'auto' or 'dual'"):
+        solve(random_problem(seed=1, loss="hinge"), side="primal")
+
+
+@pytest.mark.parametrize("method", [*PAPER, "dual_cd", "primal_cd", "newton_cg", "gram_newton"])
+def test_max_iter_stops_a_solve_that_is_not_done(method):
+    problem = random_problem(3, 80, 60, lam=1e-4)
+    result = solve(problem, method, tol=0, max_passes=1e6, max_iter=2, seed=0)
+    assert result.status is Status.MAX_ITER and not result.converged
+    assert "max_iter" in str(result)
+    assert 2 <= result.iterations <= 5  # a round on the primal is three passes
+    assert result.trace.iterations[-1] == result.iterations
+
+
+def test_no_iteration_at_all_certifies_the_starting_point():
+    result = solve(random_problem(seed=1), max_iter=0)
+    assert result.status is Status.MAX_ITER
+    assert len(result.trace) == 1 and result.iterations == 0
+    np.testing.assert_array_equal(result.w, 0.0)
+
+
+def test_a_pass_of_descent_and_a_step_of_newton_are_iterations():
+    problem = random_problem(3, 80, 60, lam=1e-2)
+    for method in ("quartz", "dual_cd"):
+        result = solve(problem, method, tol=1e-8, seed=0)
+        assert result.iterations == pytest.approx(result.passes)
+    steps: list[Progress] = []
+    result = solve(problem, "gram_newton", tol=1e-8, seed=0, callback=steps.append)
+    assert [step.iterations for step in steps] == list(range(1, len(steps) + 1))
+    assert result.iterations == len(steps)
+
+
+# --------------------------------------------------------------------------------------------
+# Guesses
+
+
+def test_a_guess_is_not_certified_before_the_first_step():
+    problem = random_problem(seed=4)
+    near = solve(problem, tol=1e-3, seed=0)
+    for start in (Start(near.w, near.alpha, True), Start(near.w, None, True)):
+        result = solve(problem, "dual_cd", tol=1e-9, seed=0, start=start)
+        assert result.converged and result.trace.passes[0] > 0
+
+
+def test_a_result_is_never_worse_than_the_guess_it_started_from():
+    problem = random_problem(seed=4)
+    good = solve(problem, tol=1e-12, seed=0)
+    for method in ("dual_cd", "primal_cd"):
+        guess = Start(good.w, np.zeros(problem.n), True)
+        result = solve(problem, method, tol=0, max_iter=1, seed=0, start=guess)
+        assert result.certificate.primal <= good.certificate.primal
 
 
 def test_advice_comes_with_the_result():
@@ -514,6 +580,8 @@ def test_sampling_may_be_a_name_or_an_object():
         ({"tol": None}, ValueError, "tol must be a nonnegative number"),
         ({"max_passes": -1}, ValueError, "max_passes must be a nonnegative number"),
         ({"max_time": -1}, ValueError, "max_time must be a nonnegative number"),
+        ({"max_iter": -1}, ValueError, "max_iter must be a nonnegative number"),
+        ({"max_iter": "many"}, ValueError, "max_iter must be a nonnegative number"),
         ({"start": 5}, TypeError, r"start must be a Result or a pair \(w, alpha\)"),
         ({"start": (np.zeros(3), None)}, ValueError, "w must hold 5 finite numbers"),
         ({"start": (None, np.full(12, np.nan))}, ValueError, "alpha must hold 12 finite"),

@@ -14,10 +14,10 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..methods.base import CHUNK, Method
+from ..methods.base import Method
 from ..methods.engine import ENGINE
 from ..methods.engine.dual_cd import DualCD
-from ..methods.engine.newton_cg import NewtonCG, product_work
+from ..methods.engine.newton_cg import NewtonCG
 from ..methods.engine.primal_cd import INNER_EPOCHS
 from ..methods.engine.second_order import is_small, slopes
 from ..problem import Problem
@@ -32,7 +32,6 @@ from .choice import (
 )
 from .prices import (
     CORNER_STEPS,
-    FEW_PRODUCTS,
     active_price,
     bends,
     cg_price,
@@ -42,7 +41,6 @@ from .prices import (
     epoch_price,
     expected_epochs,
     newton_price,
-    newton_steps,
     product_price,
     rescue_prices,
     transpose_price,
@@ -174,19 +172,6 @@ class Auto(Method):
             # The fall from P(0), the gap at zero, to the first epoch's tells how it will go on.
             state.planned, state.next_watch, state.gaps = True, 2, [problem.primal_at_zero]
         return state
-
-    def in_one_call(self, problem: Problem) -> tuple[Any, str, str] | None:
-        """The method to start with, its name and why, if one call should make all its steps.
-
-        What was chosen is remembered: from then on this object is for that problem.
-        """
-        small = is_small(problem)
-        brief = CHUNK // product_work(problem) >= FEW_PRODUCTS[newton_steps(problem) > 1]
-        if not (problem.is_smooth and (small or brief)):
-            return None
-        self.advised = name, why = self._first(problem)
-        fits = small if name == "newton" else brief and name == "newton_cg"
-        return (self._first_method(name), name, why) if fits else None
 
     def _first(self, problem: Problem) -> tuple[str, str]:
         """The method to start with, and why."""

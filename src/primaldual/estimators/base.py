@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,13 +22,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._types import FloatArray
 from ..advice import advise
 from ..engine.choice import first_choice, well_stored
+from ..engine.one_side import SIDES
 from ..methods import METHODS
 from ..problem import Problem
-from ..problem.multinomial import INTERCEPT_SHARE
 from ..result import Progress, Result, Status
 from ..solver import solve
 from .callbacks import CallbackSupportMixin, Task
-from .checks import SIDES, require_choice, require_dual, require_number
+from .checks import require_choice, require_dual, require_number
 from .solving import (
     SMALL_CORNER_ROUNDS,
     SMALL_GAP,
@@ -158,18 +157,13 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         total = float(len(targets[0]) if weights is None else weights.sum())
         value = np.broadcast_to(self._strengths(), len(targets))
         lams = [regularisation(self._strength, float(v), total, objective.scale) for v in value]
-        first = FitProblem(
-            X, targets[0], objective.loss, lams[0], weights, bool(self.fit_intercept)
-        )
+        first = Problem(X, targets[0], objective.loss, lams[0], weights, bool(self.fit_intercept))
         if len(targets) == 1:
             return [first]
         side = self._side()
         name = first_choice(first)[0] if side == "auto" else first_on(first, side)[0]
         getattr(first.matrix, _LAYOUT[name])
-        return [
-            related(first, lam=lam, targets=column)
-            for lam, column in zip(lams, targets, strict=True)
-        ]
+        return [first.related(lam, column) for lam, column in zip(lams, targets, strict=True)]
 
     def _solve_all(
         self,
@@ -374,64 +368,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         coef = self.coef_ if sparse.issparse(self.coef_) else np.asarray(self.coef_)
         scores = safe_sparse_dot(X, coef.T.astype(X.dtype, copy=False), dense_output=True)
         return np.asarray(scores) + np.asarray(self.intercept_, dtype=scores.dtype)
-
-
-# --------------------------------------------------------------------------------------------
-# Problems on the same data
-
-
-class FitProblem(Problem):
-    """A problem whose intercept dual descent finds as fast as the coefficients.
-
-    ``near`` is where to look for the best intercept first.
-    """
-
-    near = 0.0
-
-    def best_intercept(self, scores: FloatArray, start: float | None = None) -> float:
-        """The b that minimises Σ_j c_j φ(scores_j + b; y_j), or 0 in a model without intercept."""
-        return super().best_intercept(scores, self.near if start is None else start)
-
-    @cached_property
-    def _mean_square(self) -> float:
-        return float(self.matrix.squared_norms("feature").sum()) / self.n
-
-    @property
-    def intercept_strength(self) -> float:
-        """λ_b of the proximal term that dual methods put on a free intercept."""
-        usual = super().intercept_strength
-        if not self._mean_square > 0:
-            return usual
-        return min(usual, INTERCEPT_SHARE * self.lam / self._mean_square)
-
-
-def related(problem: Any, lam: float | None = None, targets: Any = None) -> Any:
-    """The same problem with another λ or other targets; the data is shared, not copied."""
-    twin = copy.copy(problem)
-    if targets is not None:
-        # Problems that run at the same time have their own view of the data each: which layouts
-        # exist decides the order of sums.
-        twin.matrix = copy.copy(problem.matrix)
-        twin.__dict__.pop("primal_at_zero", None)
-    if lam is not None:
-        twin.lam = lam
-    for name in ("features", "examples"):
-        side = twin.__dict__.pop(name, None)
-        for known in ("counts", "squared_norms"):  # the same for every λ and all targets
-            if side is not None and known in side.__dict__:
-                getattr(twin, name).__dict__[known] = side.__dict__[known]
-    if targets is not None:
-        values = np.array(targets, dtype=np.float64)
-        if problem.loss.classification:
-            seen = values if not problem.is_weighted else values[problem.sample_weight > 0]
-            if len(np.unique(seen)) != 2:
-                raise ValueError(
-                    "every class needs at least one example with a positive weight, and so do "
-                    "the others. Leave classes without weight out of y."
-                )
-        values.flags.writeable = False
-        twin.y = values
-    return twin
 
 
 def as_rows(vectors: list[FloatArray]) -> FloatArray:

@@ -9,8 +9,6 @@ import numpy as np
 
 from .._types import FloatArray
 
-SIDES = ("auto", "primal", "dual")
-
 
 def require_number(name: str, value: Any, positive: bool = False) -> None:
     """Raise unless ``value`` is a nonnegative number, or a positive one."""

@@ -12,7 +12,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._types import FloatArray
-from .base import FitProblem, regularisation
+from ..problem import Problem
+from .base import regularisation
 from .checks import checked_weights
 from .logistic import LogisticRegression
 from .parameters import documented
@@ -164,7 +165,7 @@ class LogisticRegressionCV(LogisticRegression):
             results = walk(
                 model._softmax_problem(X_train, codes, own)
                 if model._is_softmax()
-                else FitProblem(X_train, column, "logistic", 1.0, own, bool(self.fit_intercept)),
+                else Problem(X_train, column, "logistic", 1.0, own, bool(self.fit_intercept)),
                 lams, self.side, self.tol,
                 math.inf if self.max_iter is None else self.max_iter,
                 self.max_time, self._seed(),
@@ -339,7 +340,7 @@ class RidgeCV(Ridge):
         lams = np.array([regularisation("alpha", value, total) for value in values])
         found = [
             walk(
-                FitProblem(X_train, column, "squared", 1.0, own, bool(self.fit_intercept)),
+                Problem(X_train, column, "squared", 1.0, own, bool(self.fit_intercept)),
                 lams, self.side, self.tol,
                 math.inf if self.max_iter is None else self.max_iter,
                 self.max_time, self._seed(),

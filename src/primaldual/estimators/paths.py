@@ -10,10 +10,10 @@ import numpy as np
 
 from .._types import FloatArray
 from ..engine.softmax import softmax_method
+from ..problem import Problem
 from ..problem.multinomial import Multinomial
 from ..result import Result
 from ..solver import solve
-from .base import FitProblem, related
 from .solving import Counted, method_for
 
 # The solutions along a path are extrapolated by a polynomial in log λ of this degree at most.
@@ -74,7 +74,7 @@ def path(
     values = np.asarray(lams, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"lams must be a list of positive numbers, got {lams!r}.")
-    problem = FitProblem(X, y, loss, float(values.max()), sample_weight, fit_intercept)
+    problem = Problem(X, y, loss, float(values.max()), sample_weight, fit_intercept)
     limit = math.inf if max_iter is None else max_iter
     return walk(problem, values, side, tol, limit, max_time, seed)
 
@@ -97,7 +97,7 @@ def walk(
         if steps and steps[-1][0] == math.log(lam):  # the same λ once more
             results[int(index)] = steps[-1][1]
             continue
-        here = problem = related(problem, lam=lam)  # with what the last one has computed
+        here = problem = problem.related(lam=lam)  # with what the last one has computed
         w, alpha, near = _extrapolated(steps[-DEGREE - 1 :], math.log(lam))
         left = None if deadline is None else max(deadline - time.perf_counter(), 0.0)
         if isinstance(here, Multinomial):

@@ -9,8 +9,9 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..engine.auto import Auto, State
-from ..engine.choice import corner_choice, first_choice, well_stored
+from ..engine.auto import Auto
+from ..engine.choice import first_choice, well_stored
+from ..engine.one_side import OneSide, first_on, is_on
 from ..engine.prices import (
     CORNER_STEPS,
     cg_price,
@@ -23,7 +24,6 @@ from ..engine.prices import (
     rescue_prices,
 )
 from ..engine.softmax import softmax_choice
-from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
 from ..methods.engine.softmax_newton import SoftmaxNewton
 from ..problem import Problem
@@ -31,10 +31,6 @@ from ..problem.multinomial import Multinomial
 from ..samplings import Draws
 
 DESCENT = ("primal_cd", "dual_cd")
-
-# The dual rescue factors an n × n matrix: with more examples that takes longer than
-# anything it could save.
-MOST_GRAM_EXAMPLES = 5000
 
 # Newton steps to be expected from a start that was extrapolated along a path.
 WARM_STEPS = 2
@@ -57,30 +53,6 @@ def method_for(problem: Problem, side: str, tol: float, warm: bool = False) -> A
     if side != "auto":
         return OneSide(side, tol)
     return WarmAuto(tol) if warm else Auto(tol)
-
-
-def first_on(problem: Problem, side: str, tol: float = 1e-6) -> tuple[str, float]:
-    """The method to start with on one side, and its predicted seconds if it is a direct one.
-
-    Newton's method on the smaller matrix where that is cheap, coordinate descent otherwise.
-    """
-    if not problem.is_smooth:
-        if side == "primal":
-            raise ValueError(
-                f"side must be 'auto' or 'dual' for loss {loss_name(problem.loss)!r}, got "
-                "'primal'. The loss has corners, and methods on the primal need a smooth one."
-            )
-        name = corner_choice(problem)[0]
-        return name, corner_price(problem) * 1e-9 if name == "ssnal" else float("nan")
-    direct, descent = {
-        "primal": ("newton", "primal_cd"),
-        "dual": ("gram_newton", "dual_cd"),
-    }[side]
-    price = direct_prices(problem)[direct]
-    fits = direct == "newton" or problem.n <= MOST_GRAM_EXAMPLES
-    if fits and price <= expected_epochs(problem, tol) * epoch_price(problem, descent):
-        return direct, price * 1e-9
-    return descent, float("nan")
 
 
 def starts_with(problem: Problem, tol: float) -> str:
@@ -108,7 +80,7 @@ def predicted(problem: Problem, side: str, tol: float) -> dict[str, Any]:
     # Descent that is slower than this side's second-order methods would be left for one of them.
     others = rescue_prices(problem, problem.beta)
     others["gram_newton_cg"] = cg_price(problem, passes, math.log(1.0 / least))
-    most = min(price for other, price in others.items() if _is_on(other, side, problem)) * 1e-9
+    most = min(price for other, price in others.items() if is_on(other, side, problem)) * 1e-9
     part = min(most / seconds, 1.0) if seconds > 0 else 1.0
     return {"method": name, "passes": part * passes, "seconds": part * seconds}
 
@@ -122,7 +94,7 @@ def small_method(problem: Any, side: str) -> Any:
         small = corner_price(problem) <= SMALL_CORNERS and problem.n <= SMALL_EXAMPLES
         return _Named(ENGINE["ssnal"](), "ssnal") if small and side != "primal" else None
     prices = {
-        name: price for name, price in direct_prices(problem).items() if _is_on(name, side, problem)
+        name: price for name, price in direct_prices(problem).items() if is_on(name, side, problem)
     }
     cheap = sorted((price, name) for name, price in prices.items() if price <= SMALL)
     return _Named(ENGINE[cheap[0][1]](), cheap[0][1]) if cheap else None
@@ -139,39 +111,6 @@ class WarmAuto(Auto):
         if price <= WARM_EPOCHS * epoch_price(problem, "dual_cd"):
             return "newton", f"a good start: about {WARM_STEPS} steps"
         return super()._first(problem)
-
-
-class OneSide(Auto):
-    """The engine restricted to the methods of one side: its first choice and its rescue."""
-
-    def __init__(self, side: str, tol: float = 1e-6) -> None:
-        super().__init__(tol)
-        self.only = side
-
-    def _first(self, problem: Problem) -> tuple[str, str]:
-        """The first choice on the one side."""
-        return first_on(problem, self.only, self.tol)[0], f"asked for the {self.only} side"
-
-    def _wants_a_start(self, problem: Problem, name: str) -> bool:
-        """Never: the start would be on the dual."""
-        return False
-
-    def _successor(self, state: State) -> tuple[str, str] | None:
-        """What the engine would change to, or this side's second-order method in its place."""
-        found = super()._successor(state)
-        if found is None:
-            return None
-        name, why = found
-        if not _is_on(name, self.only, state.problem):
-            name = {"primal": "newton_cg", "dual": "gram_newton"}[self.only]
-        if name in state.tried or not _is_on(name, self.only, state.problem):
-            return None
-        return name, why
-
-
-def _is_on(name: str, side: str, problem: Problem) -> bool:
-    fits = name != "gram_newton" or problem.n <= MOST_GRAM_EXAMPLES
-    return fits and side in ("auto", METHODS[name].side)
 
 
 class _Named:

@@ -12,12 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from .._numba.compile import kernel
 from .._types import FloatArray, Layout, Side
 from ..complexity import Complexity
-from ..losses import loss_nearest_dual
-from ..losses.sums import second_derivatives
 from ..problem import Coordinates, Problem
+from ..problem.intercept import into_domain
 from ..samplings import SAMPLINGS, Draws, Sampling
 
 # For methods whose theory covers every sampling with an ESO; they take a user's own as well.
@@ -28,10 +26,6 @@ ROWS: dict[Side, Layout] = {"primal": "by_feature", "dual": "by_example"}
 
 # Nonzeros that a kernel call visits at most, about: some 20 ms. Ctrl-C is heard between calls.
 CHUNK = 2_000_000
-
-# Attempts to move a dual point into the plane of a free intercept: the domain may push it out
-# again. A safeguard that was not tuned.
-PLANE_STEPS = 5
 
 
 class Method:
@@ -148,32 +142,3 @@ def first_alpha(problem: Problem, w: FloatArray | None, alpha: FloatArray | None
     if empty.any() and not problem.fit_intercept:
         alpha[empty] = problem.dual_point(np.zeros(problem.n))[empty]
     return alpha
-
-
-def into_plane(problem: Problem, alpha: FloatArray, z: FloatArray) -> FloatArray | None:
-    """α moved into the plane Σ_j α_j = 0 of a free intercept; None if it cannot be.
-
-    The shift is shared out in proportion to φ'', since where it is large a small change of the
-    margin moves α_j far. For a non-smooth loss the side with the larger sum gives.
-    """
-    if not problem.is_smooth:
-        return problem.rebalanced(alpha)
-    weights = np.empty(problem.n)
-    second_derivatives(problem.loss, z, problem.y, problem.sample_weight, weights)
-    total = float(weights.sum())
-    for _ in range(PLANE_STEPS):
-        if problem.balanced(alpha) or not total > 0:
-            break
-        alpha = alpha - (float(alpha.sum()) / total) * weights
-        into_domain(problem.loss, problem.y, problem.sample_weight, alpha)
-    return alpha if problem.balanced(alpha) else None
-
-
-@kernel
-def into_domain(loss, y, c, alpha):  # type: ignore[no-untyped-def]
-    """Move every α_j/c_j to the nearest point where the conjugate is finite."""
-    for j in range(alpha.size):
-        if c[j] > 0.0:
-            alpha[j] = c[j] * loss_nearest_dual(loss, alpha[j] / c[j], y[j])
-        else:
-            alpha[j] = 0.0

@@ -11,6 +11,7 @@ from numba.extending import overload_method
 
 from .._types import FloatArray
 from ..problem import Problem
+from ..problem.intercept import intercept_strength
 
 
 class Intercept(NamedTuple):
@@ -46,7 +47,7 @@ def first_intercept(problem: Problem, alpha: FloatArray, w: FloatArray) -> Inter
     """The intercept that is best for w = w(α), if the problem has a free one."""
     if not problem.fit_intercept:
         return Intercept(0.0, np.zeros(2))
-    shift, total = 1 / (problem.intercept_strength * problem.n), float(alpha.sum())
+    shift, total = 1 / (intercept_strength(problem) * problem.n), float(alpha.sum())
     centre = problem.best_intercept(problem.matrix.times(w)) - shift * total
     return Intercept(shift, np.array([centre, total]))
 

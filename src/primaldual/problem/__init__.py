@@ -10,8 +10,9 @@ never penalised, and gives the dual the constraint Σ_j α_j = 0.
 
 from __future__ import annotations
 
+import copy
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,16 @@ from .._types import FloatArray, IntArray
 from ..data.checks import finite_nonzeros, is_plain
 from ..data.matrix import Matrix
 from ..data.rows import Rows, rows_products
-from ..losses import loss_slopes
 from ..losses.custom import as_loss, loss_name
 from ..losses.sums import derivatives, sum_conjugates, sum_values, sum_values_and_gaps
-
-# With a free intercept α is feasible only up to rounding: |Σ α_j| may be this part of Σ |α_j|.
-BALANCE_TOLERANCE = 1e-10
-
-# λ_b for a loss with corners, in units of λ divided by the mean ‖x_j‖²: 10 to 30 need the fewest
-# epochs, with 1 it is up to five times as many, and at 100 some runs no longer converge.
-INTERCEPT_SHARE = 10.0
+from .intercept import (
+    balanced,
+    kink_intercept,
+    mean_square,
+    newton_intercept,
+    rebalanced,
+    strength,
+)
 
 # Integers below this are different as float64 too.
 EXACT = 2.0**53
@@ -52,7 +53,8 @@ class Coordinates:
     lam_n: float  # λn
     column_weights: FloatArray | None = None  # c_j on the entries of a row (primal side)
     multipliers: FloatArray | None = None  # c_j on the rows themselves (dual side)
-    constant: float = 0.0  # squared value of an extra entry that all rows share (free intercept)
+    has_intercept: bool = False  # whether all rows share an extra entry, for a free intercept
+    classes: int = 2  # that share the intercepts; 2 also for a loss of one margin
 
     @property
     def rows(self) -> Rows:
@@ -89,6 +91,22 @@ class Coordinates:
     def squared_norms(self) -> FloatArray:
         """‖row_i‖², weighted by the examples' weights on the primal side."""
         return self.matrix.squared_norms(self.by, self.column_weights)
+
+    @cached_property
+    def constant(self) -> float:
+        """The square of the extra entry that all rows share, λ/λ_b; 0 without an intercept."""
+        if not self.has_intercept:
+            return 0.0
+        lam = self.lam_n / self.size
+        return lam / strength(self.beta, lam, mean_square(self), self.classes)
+
+    def related(self, matrix: Matrix, lam_n: float) -> Coordinates:
+        """The same side for another λ; what does not depend on λ is not computed again."""
+        made = replace(self, matrix=matrix, lam_n=lam_n)
+        for name in ("counts", "squared_norms", "pairs"):
+            if name in self.__dict__:
+                made.__dict__[name] = self.__dict__[name]
+        return made
 
     @cached_property
     def bound(self) -> float:
@@ -162,6 +180,7 @@ class Problem:
         self.matrix = Matrix(X)
         self.n, self.d = self.matrix.shape
         self.fit_intercept = bool(fit_intercept)
+        self.near = 0.0  # where the search for the best intercept begins
         weights = _weights(sample_weight, self.n)
         self.is_weighted = weights is not None
         self.sample_weight: FloatArray = _ones(self.n) if weights is None else _frozen(weights)
@@ -187,15 +206,10 @@ class Problem:
     def examples(self) -> Coordinates:
         """The n coordinates of the dual problem."""
         weights = self.sample_weight if self.is_weighted else None
-        constant = self.lam / self.intercept_strength if self.fit_intercept else 0.0
         return Coordinates(
-            self.matrix,
-            "example",
-            self.beta,
-            self.lam * self.n,
-            multipliers=weights,
-            constant=constant,
-        )
+            self.matrix, "example", self.beta, self.lam * self.n,
+            multipliers=weights, has_intercept=self.fit_intercept,
+        )  # fmt: skip
 
     @property
     def is_smooth(self) -> bool:
@@ -203,15 +217,9 @@ class Problem:
         return self.beta < math.inf
 
     @property
-    def intercept_strength(self) -> float:
-        """λ_b of the proximal term that dual methods put on a free intercept.
-
-        Without a finite β it follows from the size of the examples.
-        """
-        if self.is_smooth:
-            return self.beta / 4
-        square = float(self.features.squared_norms.sum()) / self.n
-        return INTERCEPT_SHARE * self.lam / square if square > 0 else 0.25
+    def shapes(self) -> tuple[tuple[int], tuple[int]]:
+        """The shapes of w and α."""
+        return (self.d,), (self.n,)
 
     @cached_property
     def primal_at_zero(self) -> float:
@@ -245,11 +253,31 @@ class Problem:
         made.beta = float(made.loss.smoothness)
         return made
 
+    def related(self, lam: float | None = None, targets: Any = None) -> Problem:
+        """The problem with another λ or other targets on the same data, which is not copied.
+
+        The targets are as in ``y``: −1 or +1 for a classification loss.
+        """
+        made = copy.copy(self)
+        if lam is not None:
+            made.lam = _positive(lam)
+        if targets is not None:
+            made.y = _frozen(_other_targets(targets, self.loss, self.sample_weight))
+            made.__dict__.pop("primal_at_zero", None)
+            # Problems that run at the same time have their own view of the data each: which
+            # layouts exist decides the order of sums.
+            made.matrix = copy.copy(self.matrix)
+        for name in ("features", "examples"):
+            if name in made.__dict__:
+                side = made.__dict__[name].related(made.matrix, made.lam * made.n)
+                made.__dict__[name] = side
+        return made
+
     def _with(self, matrix: Matrix, y: FloatArray, weights: FloatArray) -> Problem:
         """The same loss and λ on other data that is known to be sound."""
         made = Problem.__new__(Problem)
         made.loss, made.beta, made.lam = self.loss, self.beta, self.lam
-        made.fit_intercept = self.fit_intercept
+        made.fit_intercept, made.near = self.fit_intercept, self.near
         made.classes, made.is_weighted = self.classes, self.is_weighted
         made.matrix, made.y, made.sample_weight = matrix, _frozen(y), _frozen(weights)
         made.n, made.d = matrix.shape
@@ -262,13 +290,14 @@ class Problem:
             z += intercept
         return z
 
-    def best_intercept(self, scores: FloatArray, start: float = 0.0) -> float:
+    def best_intercept(self, scores: FloatArray, start: float | None = None) -> float:
         """The b that minimises Σ_j c_j φ(scores_j + b; y_j), or 0 in a model without intercept."""
         if not self.fit_intercept:
             return 0.0
         if not self.is_smooth:
-            return _corner_intercept(self.loss, scores, self.y, self.sample_weight)
-        return float(_best_intercept(self.loss, scores, self.y, self.sample_weight, float(start)))
+            return kink_intercept(self.loss, scores, self.y, self.sample_weight)
+        b = float(self.near if start is None else start)
+        return float(newton_intercept(self.loss, scores, self.y, self.sample_weight, b))
 
     def dual_point(self, z: FloatArray) -> FloatArray:
         """α_j = −c_j φ'(z_j; y_j): dual feasible, and optimal at the optimal margins."""
@@ -277,16 +306,11 @@ class Problem:
         return np.negative(alpha, out=alpha)
 
     def rebalanced(self, alpha: FloatArray) -> FloatArray:
-        """α with its positive or its negative part made smaller, so that Σ_j α_j = 0.
+        """α with its heavier side made smaller, so that Σ_j α_j = 0; α itself where it need not be.
 
-        That keeps α in the domain of φ*, which contains 0. Dual methods with a free intercept
-        meet the constraint only in the limit; this makes their α feasible on the way there.
+        Dual methods with a free intercept meet the constraint only in the limit.
         """
-        excess = float(alpha.sum())
-        if not self.fit_intercept or excess == 0.0:
-            return alpha
-        heavier = alpha > 0 if excess > 0 else alpha < 0
-        return np.where(heavier, alpha * (1.0 - excess / float(alpha[heavier].sum())), alpha)
+        return rebalanced(alpha) if self.fit_intercept else alpha
 
     def primal_point(self, alpha: FloatArray) -> FloatArray:
         """w(α) = (1/(λn)) Σ_j α_j x_j."""
@@ -388,9 +412,7 @@ class Problem:
 
     def balanced(self, alpha: FloatArray) -> bool:
         """Whether Σ α_j = 0 up to rounding, which a free intercept requires."""
-        if not self.fit_intercept:
-            return True
-        return bool(abs(alpha.sum()) <= BALANCE_TOLERANCE * np.abs(alpha).sum())
+        return not self.fit_intercept or balanced(alpha)
 
     def relative(self, gap: float) -> float:
         """A gap divided by P(0), the unit of ``tol``."""
@@ -422,55 +444,6 @@ def _distance(w, other):  # type: ignore[no-untyped-def]
         size += w[i] * w[i]
         apart += (w[i] - other[i]) * (w[i] - other[i])
     return size, apart
-
-
-@kernel
-def _best_intercept(loss, scores, y, c, b):  # type: ignore[no-untyped-def]
-    """Newton's method on the increasing function Σ c_j φ'(scores_j + b), kept in a bracket."""
-    low, high = -np.inf, np.inf
-    reach = 1.0  # how far to look while one end of the bracket is still open
-    for _ in range(200):
-        slope, size, curvature = 0.0, 0.0, 0.0
-        for j in range(scores.size):
-            first, second = loss_slopes(loss, scores[j] + b, y[j])
-            slope += c[j] * first
-            size += c[j] * abs(first)
-            curvature += c[j] * second
-        if abs(slope) <= 4e-16 * size:
-            return b
-        if slope > 0:
-            high = b
-        else:
-            low = b
-        following = b - slope / curvature if curvature > 0 else np.nan
-        if low > -np.inf and high < np.inf:
-            if not (low < following < high):
-                following = 0.5 * (low + high)
-        elif not abs(following - b) <= reach:
-            # On the losses' flat sides Newton's step is far too long: go by leaps instead.
-            following = b - reach if slope > 0 else b + reach
-            reach *= 4.0
-        if abs(following - b) <= 1e-16 * abs(b) or following == b:
-            return b
-        b = following
-    return b
-
-
-def _corner_intercept(loss: Any, scores: FloatArray, y: FloatArray, c: FloatArray) -> float:
-    """The same for a loss made of straight pieces: where the slope passes 0, at a corner.
-
-    The middle, where it is 0 all the way between two corners.
-    """
-    kinks = [kink - scores for kink in loss.kinks(y)]
-    places, jumps = np.concatenate(kinks), np.tile(c, len(kinks))
-    order = np.argsort(places)
-    far = np.empty(len(y))
-    derivatives(loss, np.full(len(y), -np.inf), y, c, far)
-    slopes = float(far.sum()) + np.cumsum(jumps[order])  # behind each corner
-    noise = 1e-12 * float(c.sum())
-    first = int(np.searchsorted(slopes, -noise))
-    last = min(int(np.searchsorted(slopes, noise, side="right")), len(order) - 1)
-    return 0.5 * float(places[order[first]] + places[order[last]])
 
 
 # --------------------------------------------------------------------------------------------
@@ -579,6 +552,19 @@ def _targets(
         if others == 0 and low != high and max(abs(low), abs(high)) < EXACT:
             return np.array([low, high], dtype=array.dtype), targets
     return _classes(array, loss, weights)
+
+
+def _other_targets(targets: Any, loss: Any, weights: FloatArray) -> FloatArray:
+    """Targets for the same data, copied; two classes of positive weight if the loss needs them."""
+    values = np.array(targets, dtype=np.float64)
+    if values.shape != weights.shape:
+        raise ValueError(f"targets must have shape {weights.shape}, got {values.shape}.")
+    if loss.classification and len(np.unique(values[weights > 0])) != 2:
+        raise ValueError(
+            "every class needs at least one example with a positive weight, and so do "
+            "the others. Leave classes without weight out of y."
+        )
+    return values
 
 
 _Y_NOT_FINITE = "y must be finite, got NaN or infinite values. Drop those examples."

@@ -23,6 +23,10 @@ class LinearProblem(Protocol):
     sample_weight: FloatArray  # c_j, of mean 1
 
     @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of w and α."""
+
+    @property
     def beta(self) -> float:
         """β, the smoothness of the loss."""
 
@@ -50,6 +54,9 @@ class LinearProblem(Protocol):
 
     def best_intercept(self, scores: FloatArray, start: Any = None) -> Any:
         """The intercept, or one per class, that minimises the loss at these scores."""
+
+    def rebalanced(self, alpha: FloatArray) -> FloatArray:
+        """α made feasible for a free intercept; α itself where it is."""
 
     def certify(self, w: Any = None, alpha: Any = None, intercept: Any = None) -> Certificate:
         """P, D and their gap from scratch."""

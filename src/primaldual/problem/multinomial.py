@@ -12,6 +12,7 @@ The gap is the sum of nonnegative terms
 
 from __future__ import annotations
 
+import copy
 import math
 from functools import cached_property
 from typing import Any
@@ -22,14 +23,11 @@ from .._numba.compile import inlined, kernel
 from .._types import FloatArray
 from ..data.columns import times, transposed_times
 from ..data.matrix import Matrix
-from . import BALANCE_TOLERANCE, Certificate, Coordinates
+from . import Certificate, Coordinates
+from .intercept import BALANCE_TOLERANCE
 
 # ∇² of the softmax loss is at most I/2.
 SMOOTHNESS = 0.5
-# λ_b of the intercepts' proximal term in dual descent, in units of λ divided by the mean ‖x_j‖².
-# Measured on text, images and census data over λ: from 3 to 30 dual descent takes about the same
-# number of epochs, up to ten times fewer than with a term that is independent of λ.
-INTERCEPT_SHARE = 10.0
 # Newton steps to the best intercepts, at most. Ten are usual; many only after a bad start.
 MOST_INTERCEPT_STEPS = 200
 # A dual point is taken as feasible if every q_jk is at least −LEAST_PROBABILITY and every Σ_k q_jk
@@ -97,6 +95,20 @@ class Multinomial:
         return len(self.classes), self.d
 
     @property
+    def shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The shapes of W and α."""
+        return self.shape, (self.n, len(self.classes))
+
+    def related(self, lam: float) -> Multinomial:
+        """The problem with another λ on the same data, which is not copied."""
+        made = copy.copy(self)
+        made.lam = float(lam)
+        for name in ("features", "examples"):
+            if name in made.__dict__:
+                made.__dict__[name] = made.__dict__[name].related(made.matrix, lam * made.n)
+        return made
+
+    @property
     def beta(self) -> float:
         """β, the smoothness of the loss."""
         return SMOOTHNESS
@@ -118,24 +130,10 @@ class Multinomial:
     def examples(self) -> Coordinates:
         """The n coordinates of the dual problem, each a block of one number per class."""
         weights = self.sample_weight if self.is_weighted else None
-        constant = self.lam / self.intercept_strength if self.fit_intercept else 0.0
         return Coordinates(
             self.matrix, "example", SMOOTHNESS, self.lam * self.n,
-            multipliers=weights, constant=constant,
+            multipliers=weights, has_intercept=self.fit_intercept, classes=len(self.classes),
         )  # fmt: skip
-
-    @property
-    def intercept_strength(self) -> float:
-        """λ_b of the proximal term that the dual method puts on free intercepts."""
-        # At most near the curvature of the loss in one intercept, p (1 − p) on average; less where
-        # the coefficients have more say, as measured.
-        usual = SMOOTHNESS / (8 * len(self.classes) ** 2)
-        return min(usual, INTERCEPT_SHARE * self.lam / self._mean_square)
-
-    @cached_property
-    def _mean_square(self) -> float:
-        """The mean of ‖x_j‖²."""
-        return max(float(self.matrix.squared_norms("feature").sum()) / self.n, 1e-300)
 
     @property
     def primal_at_zero(self) -> float:
@@ -179,7 +177,7 @@ class Multinomial:
         Dual descent with free intercepts meets the constraint only in the limit; this makes its α
         feasible on the way there. The factors are those of the best intercepts for scores ln q.
         """
-        if not self.fit_intercept:
+        if self.balanced(alpha):
             return alpha
         scores = np.log(np.maximum(self.probabilities(alpha), 1e-300))
         return self.dual_point(scores + self.best_intercept(scores))

@@ -22,8 +22,9 @@ from ...data.rows import (
 from ...engine.prices import epoch_price
 from ...losses import loss_quick_gap, loss_quick_step, loss_slopes
 from ...problem import Problem
+from ...problem.intercept import intercept_strength, into_plane
 from ...samplings import Draws, Sampling
-from ..base import CHUNK, Method, first_alpha, into_plane
+from ..base import CHUNK, Method, first_alpha
 from .extrapolation import Past, extrapolate, remember, room_for_past
 from .orders import random_runs, run_length, shuffle
 
@@ -157,7 +158,7 @@ class DualCD(Method):
         w = problem.primal_point(alpha) if alpha.any() else np.zeros(problem.d)
         bias, shift = np.zeros(2), 0.0
         if problem.fit_intercept:
-            shift = 1 / (problem.intercept_strength * problem.n)
+            shift = 1 / (intercept_strength(problem) * problem.n)
             bias[1] = alpha.sum()
             bias[0] = problem.best_intercept(problem.matrix.times(w)) - shift * bias[1]
         return State(

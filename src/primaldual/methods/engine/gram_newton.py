@@ -12,8 +12,9 @@ from ..._types import FloatArray, Layout, Side
 from ...complexity import Complexity
 from ...losses.sums import sum_values
 from ...problem import Problem
+from ...problem.intercept import into_domain
 from ...samplings import Draws, Sampling
-from ..base import Method, first_alpha, into_domain
+from ..base import Method, first_alpha
 from .second_order import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
 
 # A curvature below this part of the largest one counts as none.

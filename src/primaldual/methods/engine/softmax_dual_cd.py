@@ -11,6 +11,7 @@ from numpy.random import Generator
 from ..._numba.compile import kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity, importance_complexity
+from ...problem.intercept import intercept_strength
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
 from ..base import Method
@@ -79,7 +80,7 @@ class SoftmaxDualCD(Method):
             alpha = problem.nearest_dual(alpha)
         w = problem.primal_point(alpha)
         if problem.fit_intercept:
-            shift = 1.0 / (problem.intercept_strength * n)
+            shift = 1.0 / (intercept_strength(problem) * n)
             bias[1] = alpha.sum(axis=0)
             if alpha.any():
                 bias[0] = problem.best_intercept(problem.margins(w), bias[0]) - shift * bias[1]

@@ -17,6 +17,7 @@ from ...complexity import Complexity
 from ...data.copies import consecutive, on_support
 from ...data.rows import Rows, row_add, row_dot
 from ...problem import Problem
+from ...problem.intercept import intercept_strength
 from ...samplings import DEFAULT_BLOCKS, Draws, Sampling, Uniform
 from ..base import Method, first_alpha, visited
 from ..dual_step import dual_step
@@ -155,7 +156,7 @@ class CoCoA(Method):
         alpha = first_alpha(problem, w, alpha)
         w = problem.primal_point(alpha)
         n, lam_n = problem.n, problem.lam * problem.n
-        shift = 1 / (problem.intercept_strength * n) if problem.fit_intercept else 0.0
+        shift = 1 / (intercept_strength(problem) * n) if problem.fit_intercept else 0.0
         total = float(alpha.sum())
         centre = problem.best_intercept(problem.matrix.times(w)) - shift * total
         sigma = self._sigma(problem)
