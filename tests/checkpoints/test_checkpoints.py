@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import primaldual.solver
 from primaldual import METHODS, LogisticRegression, Problem, container, datasets, path, solve
 from primaldual.checkpoints import CheckpointError, CheckpointWarning, checkpointing, current
 from primaldual.container import ContainerError
@@ -90,7 +89,7 @@ CASES = [(name, False) for name in ("auto", *METHODS)] + [(name, True) for name 
 
 @pytest.mark.parametrize(("name", "fit_intercept"), CASES)
 def test_every_method_goes_on_to_the_same_bits(name, fit_intercept, place, monkeypatch, quick_disk):
-    monkeypatch.setattr(primaldual.solver, "CHUNK", 300)  # so that draws are cut into pieces
+    monkeypatch.setattr("primaldual.solver.drawn.CHUNK", 300)  # so that draws are cut into pieces
 
     def run():
         problem = small_problem(fit_intercept=fit_intercept)

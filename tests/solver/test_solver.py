@@ -503,7 +503,8 @@ def test_max_iter_stops_a_solve_that_is_not_done(method):
     result = solve(problem, method, tol=0, max_passes=1e6, max_iter=2, seed=0)
     assert result.status is Status.MAX_ITER and not result.converged
     assert "max_iter" in str(result)
-    assert 2 <= result.iterations <= 5  # a round on the primal is three passes
+    # A round is finished: three passes on the primal, up to twelve epochs on small data.
+    assert 2 <= result.iterations <= 12
     assert result.trace.iterations[-1] == result.iterations
 
 

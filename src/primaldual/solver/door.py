@@ -68,7 +68,7 @@ def solve(
         The side on which ``method="auto"`` may look for methods.
     max_iter : float, optional
         Stop after this many iterations: a pass of coordinate descent counts as one, and so does a
-        step of any other method of the engine.
+        step of any other method of the engine. A round that was begun is finished.
 
     Returns
     -------
