@@ -122,17 +122,6 @@ def _sparse_gram(rows, h, first, last, out):  # type: ignore[no-untyped-def]
                 line[np.uint64(rows.indices[m])] += x * row_entry(rows, low, m)
 
 
-@kernel
-def dense_hessian(features, first, second, H, g):  # type: ignore[no-untyped-def]
-    """The lower triangle of X Diag(second) Xᵀ and X first, for the features as dense rows."""
-    values, d = features.values, features.values.shape[0]
-    H[:d, :d], g[:d] = 0.0, 0.0
-    weighted = np.empty(HESSIAN_BLOCK)
-    for start in range(0, first.size, HESSIAN_BLOCK):
-        last = min(start + HESSIAN_BLOCK, first.size)
-        add_to_hessian(values, start, first[start:last], second[start:last], weighted, H, g)
-
-
 @reordered_kernel
 def add_to_hessian(features, start, first, second, weighted, H, g):  # type: ignore[no-untyped-def]
     """Add what some examples, from one on, give to a Hessian and a gradient.

@@ -17,7 +17,7 @@ from ...samplings import Draws, Sampling
 from ..base import Method, first_alpha
 from .second_order import BLAS, cholesky_solver, gap_after, line_search, near_gaps, slopes
 
-# A curvature below this part of the largest one counts as none.
+# A curvature below this fraction of the largest one is rounding and counts as none.
 FLAT = 1e-14
 
 

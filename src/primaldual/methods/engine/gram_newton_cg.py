@@ -15,8 +15,16 @@ from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import Method, first_alpha
 from .gram_newton import FLAT, move, not_too_far
-from .newton_cg import ENOUGH, LEAST_GAP, MOST_STEPS
-from .second_order import SHORT, next_forcing, slopes, temper
+from .second_order import (
+    ENOUGH,
+    LEAST_GAP,
+    MOST_STEPS,
+    SHORT,
+    next_forcing,
+    slopes,
+    temper,
+    truncated_complexity,
+)
 
 Operator = Callable[[FloatArray], FloatArray]
 
@@ -122,10 +130,8 @@ class GramNewtonCG(Method):
         return w, state.alpha if state.problem.balanced(state.alpha) else None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
-        """√κ products with the data, κ = 1 + β max ‖x_j‖²/λ bounding the condition number."""
-        largest = float(problem.examples.squared_norms.max())
-        kappa = 1 + problem.beta * largest / problem.lam
-        return Complexity(float(np.sqrt(kappa)), 2 * problem.matrix.nnz, problem.matrix.nnz)
+        """√κ products with the data."""
+        return truncated_complexity(problem)
 
 
 def _newton_direction(

@@ -1,4 +1,4 @@
-"""For losses with corners: Newton's method on smoothed problems that close in on the true one."""
+"""For non-smooth losses: Newton's method on smoothed problems that close in on the true one."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ from .second_order import (
     slopes,
 )
 
-# γ starts at P(0), the unit of the margins; near the solution at this times the root of the
-# relative gap, which is where it would be by then. Each smoothed problem has this part of the γ of
-# the one before, but never less than this part of P(0): α carries rounding errors divided by γ.
-NEAR = 4.0
-SHRINK = 0.5
-LEAST = 1e-3
-# A smoothed problem is solved until its gap has this part of the true one.
+# γ starts at P(0), the unit of the margins; near the solution at NEAR times P(0) times the root of
+# the relative gap, which is where it would be by then. Each smoothed problem has SHRINK times the γ
+# of the one before, but never less than LEAST · P(0): α carries rounding errors divided by γ.
+NEAR, SHRINK, LEAST = 4.0, 0.5, 1e-3
+# A smoothed problem is solved until its gap is this fraction of the true one.
 ENOUGH = 0.5
-# The slope along a step is brought down to this part: a step that stops before the corners that
-# it meets has to be made again.
+# The line search reduces the slope along a step to this fraction: a step that stops before the
+# kinks that it meets has to be made again.
 ALONG = 0.01
 
 
@@ -71,7 +69,7 @@ class SSNAL(Method):
             α° = α,   γ = γ/2
 
     These are proximal steps on the dual, or an augmented Lagrangian of the primal. Since α° moves
-    along, γ need not go to 0. Only the examples in a corner have h_j > 0. They soon are about as
+    along, γ need not go to 0. Only the examples at a kink have h_j > 0. They soon are about as
     many as there are features, or fewer: the system is solved with the smaller of the two
     matrices. α is in the domain of φ* at all times, so that it proves the true gap. A smooth loss
     needs no smoothing: what is left is Newton's method.
@@ -83,7 +81,7 @@ class SSNAL(Method):
 
     Cost
     ----
-    Three products with the data and, with A the examples in a corner, XᵀX or XXᵀ of their rows:
+    Three products with the data and, with A the examples at a kink, XᵀX or XXᵀ of their rows:
     at most nd²/2 multiply-adds, or Σ_j ‖x_j‖₀²/2 for sparse data.
 
     When to use
@@ -195,7 +193,7 @@ def _step(state: State, p: Problem) -> float:
 def _solver(p: Problem, curved: IntArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Solve (XᵀDiag(h)X + λn I) δ = right, with a matrix for the features or for those examples.
 
-    The second way is Woodbury's identity: with B the rows of X in a corner, times √h,
+    The second way is Woodbury's identity: with B the rows of X at a kink, times √h,
     λn δ = right − Bᵀ (B Bᵀ + λn I)⁻¹ B right.
     """
     lam_n = p.lam * p.n
@@ -216,6 +214,6 @@ def _solver(p: Problem, curved: IntArray, second: FloatArray) -> Callable[[Float
 
 
 def _work(problem: Problem, curved: int) -> float:
-    """The work of a step with that many examples in a corner, in visits of a nonzero."""
+    """The work of a step with that many examples at a kink, in visits of a nonzero."""
     gram = curved / problem.n * min(curved / problem.d, 1.0) * hessian_work(problem)
     return 3.0 * problem.matrix.nnz + (gram if problem.matrix.is_sparse else gram / BLAS)
