@@ -63,7 +63,7 @@ def importance_complexity(side: Coordinates) -> Complexity:
 
 
 def unbounded(side: Coordinates) -> Complexity:
-    """What theory says of a loss with corners: no rate. W is that of uniform sampling."""
+    """What theory says of a non-smooth loss: no rate. W is that of uniform sampling."""
     return Complexity(math.inf, side.nnz / side.size, side.nnz)
 
 

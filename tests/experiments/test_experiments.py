@@ -25,6 +25,7 @@ from primaldual.experiments import (
     fig3_binary,
     prediction,
     reproduce,
+    rules,
     table1_datasets,
     training_error,
 )
@@ -193,7 +194,7 @@ def row(primal, dual, *, ratio=0.5, arrived=(True, True), auto=1.0):
 
 def test_regret_is_the_cost_of_the_choice_over_the_better_one():
     rows = [row(1, 2), row(8, 2), row(1, 1)]
-    by_rule = {line["rule"]: line for line in prediction.scores(rows)}
+    by_rule = {line["rule"]: line for line in rules.scores(rows)}
     paper = by_rule["smaller T (the paper)"]  # chooses the primal three times
     assert paper["right, seconds"] == pytest.approx(2 / 3)
     assert paper["mean regret, seconds"] == pytest.approx(4 ** (1 / 3))
@@ -201,16 +202,16 @@ def test_regret_is_the_cost_of_the_choice_over_the_better_one():
     assert by_rule["auto, the side it starts on"]["max, seconds"] == 2
     assert by_rule["the same and its own cost"]["max, seconds"] == 2.5
     assert by_rule["auto, as it ran"]["mean regret, seconds"] == pytest.approx((1 / 2) ** (1 / 3))
-    assert by_rule[prediction.FOLLOWED]["max, seconds"] == 2
+    assert by_rule[rules.FOLLOWED]["max, seconds"] == 2
     assert by_rule["dual if n < d (scikit-learn)"]["right, passes"] == pytest.approx(2 / 3)
     assert by_rule["dual if n ≥ d (Snap ML)"]["right, passes"] == pytest.approx(2 / 3)
 
 
 def test_a_side_that_did_not_arrive_is_never_the_right_choice():
     rows = [row(1, 2, arrived=(False, True)), row(1, 2, arrived=(False, False))]
-    assert prediction.decided(rows) == rows[:1]
-    assert prediction.regrets(rows, lambda row: "primal", "seconds") == [prediction.PATIENCE]
-    assert prediction.regrets(rows, lambda row: "dual", "paper passes") == [1]
+    assert rules.decided(rows) == rows[:1]
+    assert rules.regrets(rows, lambda row: "primal", "seconds") == [rules.PATIENCE]
+    assert rules.regrets(rows, lambda row: "dual", "paper passes") == [1]
 
 
 def test_the_study_measures_both_sides_to_the_same_gap():

@@ -14,7 +14,7 @@ from primaldual.methods import ENGINE
 
 from .record import Row
 
-# Who chooses from them: ``solve`` by itself, or as ``advise`` has told it.
+# These choose among the methods of the engine: ``solve``, and ``solve`` as ``advise`` advises.
 CHOOSING = ("auto", "advise")
 # Runs shorter than SHORT seconds are repeated, all contenders in turn, three times and until they
 # have taken ENOUGH seconds each; the shortest counts. A contender that took BEATEN times as long as

@@ -82,13 +82,13 @@ def grid(points: int) -> tuple[Any, Any, Any]:
 def peak(d: int) -> Row:
     """The largest R over all numbers of nonzeros, where it is, and the last place with R > 1.
 
-    Up to n² + 3n nonzeros all are tried. Beyond, R ≤ 1 by Theorem 5, and only the corners of R
+    Up to n² + 3n nonzeros all are tried. Beyond, R ≤ 1 by Theorem 5, and only the kinks of R
     are: whole features filled, with d + k (n − 1) nonzeros.
     """
     last = min(N * d, N * N + 3 * N)
     near = np.arange(max(d, N), last + 1, dtype=np.int64)
-    corners = d + np.arange(d + 1, dtype=np.int64) * (N - 1)
-    nnz = np.union1d(near, corners[(corners >= max(d, N)) & (corners <= N * d)])
+    kinks = d + np.arange(d + 1, dtype=np.int64) * (N - 1)
+    nnz = np.union1d(near, kinks[(kinks >= max(d, N)) & (kinks <= N * d)])
     bound = np.asarray(ratio_bound(nnz, np.full_like(nnz, d), np.full_like(nnz, N)))
     top = int(bound.argmax())
     over = np.flatnonzero(bound > 1)

@@ -105,7 +105,7 @@ def _claims(facts: list[Row]) -> list[Claim]:
             all(ratio > 1 for ratio in full[1:]),
         ),
         Claim(
-            "The bounds T_P and T_D tell which side is faster, the premise of the face-off.",
+            "The bounds T_P and T_D predict which side is faster, the premise of the face-off.",
             f"T_P/T_D names the faster side in {right} of the {len(long)} sparse cases with n > d.",
             right == len(long),
         ),

@@ -20,15 +20,15 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from primaldual import METHODS, Advice, Problem, advise, solve, structure_cost
+from primaldual import Advice, Problem, advise, solve, structure_cost
 from primaldual import datasets as data
 
 from .contenders import CHOOSING, REPEATS, SHORT, Contender, in_turn, load_kernels
 from .drawing import DUAL, INK, PRIMAL, THIRD, look, new_figure
 from .record import Claim, Item, Row, number
+from .rules import FOLLOWED, PATIENCE, RULES, SIDES, arrived, cost, decided, scores
 
 TOL = 1e-6
-SIDES = {"primal": "primal_cd", "dual": "dual_cd"}  # ours
 PAPER = {"primal": "nsync", "dual": "quartz"}
 LAM_N = (0.01, 0.1, 1.0, 10.0, 100.0)
 LOSSES = ("logistic", "squared", "squared_hinge")
@@ -39,10 +39,9 @@ DENSE_SHARE = 0.25
 # Files whose labels are real numbers, and one with twenty classes, of which half against half.
 REGRESSION = {"riboflavin", "abalone_scale", "housing_scale", "cadata", "winequality-white"}
 QUICK_FILES = ("heart_scale", "colon-cancer")
-# The slower side is given up after this many times the seconds of the faster one, but not before
-# LEAST seconds, and one that did not arrive counts as that many times dearer, or as what it used if
-# that is more.
-PATIENCE, LEAST = 20.0, 0.2
+# The slower side is stopped after PATIENCE times the seconds of the faster one, but not before
+# this many seconds.
+LEAST = 0.2
 # The paper's own two methods take part up to this many nonzeros.
 PAPER_NNZ = 400_000
 
@@ -138,34 +137,9 @@ def measure(item: Data, loss: str, lam_n: float, scaling: str, max_time: float) 
     def fresh() -> Problem:
         return problem_of(item, loss, lam_n)
 
-    problem = fresh()
-    n, d, nnz = problem.n, problem.d, problem.matrix.nnz
-    weight = problem.features.beta / lam_n
-    T_P = nnz + weight * structure_cost(problem.features)  # eq. (15)
-    T_D = nnz + weight * structure_cost(problem.examples)
-    is_sparse = problem.matrix.is_sparse
-    price = seconds_per_nonzero("primal", loss, is_sparse) / seconds_per_nonzero(
-        "dual", loss, is_sparse
-    )
-    advice, practice, seconds_advising = _advised(fresh)
-    row: Row = {
-        "data": item.name,
-        "n": n,
-        "d": d,
-        "nnz": nnz,
-        "sparse": is_sparse,
-        "loss": loss,
-        "lam_n": lam_n,
-        "scaling": scaling,
-        "T_P/nnz": T_P / nnz,
-        "T_D/nnz": T_D / nnz,
-        "T_P/T_D": T_P / T_D,
-        "c_P T_P/(c_D T_D)": price * T_P / T_D,
-        "advise": advice.side,
-        "practice": practice,
-        "advise seconds": seconds_advising,
-    }
-    order = ("primal", "dual") if T_P < T_D else ("dual", "primal")
+    row = _predictions(item, loss, lam_n, scaling)
+    nnz, is_sparse = row["nnz"], row["sparse"]
+    order = ("primal", "dual") if row["T_P/T_D"] < 1 else ("dual", "primal")
     ours: list[Contender] = []
     for kind, methods in (("", SIDES), ("paper ", PAPER if nnz <= PAPER_NNZ else {})):
         limit = max_time
@@ -191,6 +165,37 @@ def measure(item: Data, loss: str, lam_n: float, scaling: str, max_time: float) 
         row |= contender.entries()
     row["auto"] = "+".join(note.split(":")[0] for note in ours[-1].best.trace.notes)
     return row
+
+
+def _predictions(item: Data, loss: str, lam_n: float, scaling: str) -> Row:
+    """What is known of a problem before it is solved."""
+    problem = problem_of(item, loss, lam_n)
+    n, d, nnz = problem.n, problem.d, problem.matrix.nnz
+    weight = problem.features.beta / lam_n
+    T_P = nnz + weight * structure_cost(problem.features)  # eq. (15)
+    T_D = nnz + weight * structure_cost(problem.examples)
+    is_sparse = problem.matrix.is_sparse
+    price = seconds_per_nonzero("primal", loss, is_sparse) / seconds_per_nonzero(
+        "dual", loss, is_sparse
+    )
+    advice, practice, seconds_advising = _advised(lambda: problem_of(item, loss, lam_n))
+    return {
+        "data": item.name,
+        "n": n,
+        "d": d,
+        "nnz": nnz,
+        "sparse": is_sparse,
+        "loss": loss,
+        "lam_n": lam_n,
+        "scaling": scaling,
+        "T_P/nnz": T_P / nnz,
+        "T_D/nnz": T_D / nnz,
+        "T_P/T_D": T_P / T_D,
+        "c_P T_P/(c_D T_D)": price * T_P / T_D,
+        "advise": advice.side,
+        "practice": practice,
+        "advise seconds": seconds_advising,
+    }
 
 
 def _advised(fresh: Callable[[], Problem]) -> tuple[Advice, str, float]:
@@ -239,109 +244,12 @@ def study(
         for scaling in scalings:
             ready = prepared(item, scaling)
             for loss, strength in product(fitting, lam_n):
-                # One thread for everybody: several would wait for each other on a busy machine.
+                # One thread for all: several would wait for each other on a busy machine.
                 with threadpool_limits(limits=1):
                     rows.append(measure(ready, loss, strength, scaling, max_time))
                 if progress is not None:
                     progress(rows[-1])
     return rows
-
-
-# ---- the rules
-
-
-def first_side(row: Row) -> str:
-    """The side of the method that ``auto`` began with."""
-    return METHODS[row["auto"].split("+")[0]].side
-
-
-RULES: dict[str, Callable[[Row], str]] = {
-    "always primal": lambda row: "primal",
-    "always dual": lambda row: "dual",
-    "dual if n < d (scikit-learn)": lambda row: "dual" if row["n"] < row["d"] else "primal",
-    "dual if n ≥ d (Snap ML)": lambda row: "dual" if row["n"] >= row["d"] else "primal",
-    "smaller T (the paper)": lambda row: "primal" if row["T_P/T_D"] < 1 else "dual",
-    "smaller T, machine constants": (
-        lambda row: "primal" if row["c_P T_P/(c_D T_D)"] < 1 else "dual"
-    ),
-    "auto, the side it starts on": first_side,
-    "advise, in practice": lambda row: row["practice"],
-}
-
-# Not a side but a whole: ``solve(problem, advise(problem))``.
-FOLLOWED = "advise, followed, and its own cost"
-
-
-def decided(rows: list[Row], what: str = "seconds") -> list[Row]:
-    """The rows in which at least one side arrived; none did where it was not run."""
-    return [row for row in rows if _arrived(row, "primal", what) or _arrived(row, "dual", what)]
-
-
-def _arrived(row: Row, side: str, what: str) -> bool:
-    return bool(row[f"{side} {what.removesuffix(what.split()[-1])}arrived"])
-
-
-def cost(row: Row, side: str, what: str) -> float:
-    """Seconds or passes of a side; at least PATIENCE times the other's if it did not arrive."""
-    used = float(row[f"{side} {what}"])
-    if not _arrived(row, side, what):
-        other = "dual" if side == "primal" else "primal"
-        used = max(used, PATIENCE * float(row[f"{other} {what}"]))
-    return max(used, 1e-9)
-
-
-def best_cost(row: Row, what: str) -> float:
-    """That of the better side."""
-    return min(cost(row, side, what) for side in SIDES)
-
-
-def regrets(rows: list[Row], rule: Callable[[Row], str], what: str) -> Any:
-    """Cost of the chosen side over that of the better one, for every row."""
-    return np.array(
-        [cost(row, rule(row), what) / best_cost(row, what) for row in decided(rows, what)]
-    )
-
-
-def scores(rows: list[Row]) -> list[Row]:
-    """How each rule did, in seconds and in passes."""
-    table = []
-    for name, rule in RULES.items():
-        line: Row = {"rule": name}
-        for what in ("seconds", "passes", "paper passes"):
-            line |= _score(regrets(rows, rule, what), what)
-        table.append(line)
-    advised = [
-        (row["advise seconds"] + cost(row, row["practice"], "seconds")) / best_cost(row, "seconds")
-        for row in decided(rows)
-    ]
-    whole = {
-        "the same and its own cost": advised,
-        FOLLOWED: _as_it_ran(rows, "advised"),
-        "auto, as it ran": _as_it_ran(rows, "auto"),
-    }
-    for name, regret in whole.items():
-        line = dict.fromkeys(table[0], math.nan)
-        table.append(line | {"rule": name, **_score(np.array(regret), "seconds")})
-    return table
-
-
-def _as_it_ran(rows: list[Row], label: str) -> list[float]:
-    """The regret of one that chooses and solves, all of its time counted."""
-
-    def regret(row: Row) -> float:
-        least = 0.0 if row[f"{label} arrived"] else PATIENCE
-        return max(row[f"{label} seconds"] / best_cost(row, "seconds"), least)
-
-    return [regret(row) for row in decided(rows)]
-
-
-def _score(regret: Any, what: str) -> Row:
-    return {
-        f"right, {what}": float(np.mean(regret <= 1)),
-        f"mean regret, {what}": float(np.exp(np.mean(np.log(regret)))),
-        f"95 %, {what}": float(np.quantile(regret, 0.95)),
-        f"max, {what}": float(regret.max()),
-    }
 
 
 # ---- the item
@@ -364,33 +272,12 @@ def report(rows: list[Row]) -> Item:
     """Claims, table and pictures from the rows of a study."""
     table = scores(rows)
     by_rule = {line["rule"]: line for line in table}
-    paper, auto, advised = (
-        by_rule[name] for name in ("smaller T (the paper)", "auto, as it ran", FOLLOWED)
-    )
-    count, all_sets = len(decided(rows)), len({row["data"] for row in rows})
-    simple = {name: by_rule[name] for name in list(RULES)[:4]}
-    claims = [
-        Claim(
-            "T_P/T_D tells which of the paper's two methods needs fewer passes.",
-            f"{len(decided(rows, 'paper passes'))} problems on {all_sets} data sets. "
-            + _compared(paper, simple, "paper passes"),
-            _better(paper, simple, "paper passes"),
-        ),
-        Claim(
-            "The same for methods of today: epochs in random order, local curvature.",
-            f"Our two coordinate methods, {count} problems. " + _compared(paper, simple, "passes"),
-            _better(paper, simple, "passes"),
-        ),
-        Claim(
-            "T_P/T_D tells which side is faster (the paper counts nonzeros, not seconds).",
-            _compared(paper, simple, "seconds"),
-            _better(paper, simple, "seconds"),
-        ),
-    ]
+    auto, advised = by_rule["auto, as it ran"], by_rule[FOLLOWED]
+    count = len(decided(rows))
     return Item(
         name="prediction",
         title="Beyond the paper: does the prediction hold?",
-        claims=claims,
+        claims=_claims(rows, by_rule),
         remarks=[
             "T_P and T_D know β, λ and where the nonzeros are. They do not know that for n > d the "
             "examples together make P strongly convex, far beyond λ, and for d > n the same of D: "
@@ -420,6 +307,31 @@ def report(rows: list[Row]) -> Item:
         tables={"prediction": rows, "prediction_rules": table},
         shown=("prediction_rules",),
     )
+
+
+def _claims(rows: list[Row], by_rule: dict[str, Row]) -> list[Claim]:
+    """Whether the smaller T is the better choice, for both pairs of methods."""
+    paper = by_rule["smaller T (the paper)"]
+    simple = {name: by_rule[name] for name in list(RULES)[:4]}
+    count, all_sets = len(decided(rows)), len({row["data"] for row in rows})
+    return [
+        Claim(
+            "T_P/T_D predicts which of the paper's two methods needs fewer passes.",
+            f"{len(decided(rows, 'paper passes'))} problems on {all_sets} data sets. "
+            + _compared(paper, simple, "paper passes"),
+            _better(paper, simple, "paper passes"),
+        ),
+        Claim(
+            "The same for methods of today: epochs in random order, local curvature.",
+            f"Our two coordinate methods, {count} problems. " + _compared(paper, simple, "passes"),
+            _better(paper, simple, "passes"),
+        ),
+        Claim(
+            "T_P/T_D predicts which side is faster (the paper counts nonzeros, not seconds).",
+            _compared(paper, simple, "seconds"),
+            _better(paper, simple, "seconds"),
+        ),
+    ]
 
 
 def _compared(line: Row, others: dict[str, Row], what: str) -> str:
@@ -460,7 +372,7 @@ def draw(rows: list[Row]) -> Any:
                         row
                         for row in decided(rows, what)
                         if row["loss"] == loss
-                        and all(_arrived(row, side, what) for side in SIDES) == whole
+                        and all(arrived(row, side, what) for side in SIDES) == whole
                     ]
                     axes.scatter(
                         [row["T_P/T_D"] for row in some],

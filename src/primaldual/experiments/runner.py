@@ -60,11 +60,11 @@ def reproduce(
     require_plots()
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    tell = progress or (lambda line: None)
+    say = progress or (lambda line: None)
     done: list[Item] = []
     sections: list[Section] = []
     for name in names:
-        tell(f"{name} …")
+        say(f"{name} …")
         began = time.perf_counter()
         item = ITEMS[name](quick)
         seconds = time.perf_counter() - began
@@ -76,7 +76,7 @@ def reproduce(
             _write_csv(folder / f"{label}.csv", rows)
         done.append(item)
         sections.append(Section(item, drawings, seconds))
-        tell(f"{name}: {verdict(item)}, {seconds:.0f} s")
+        say(f"{name}: {verdict(item)}, {seconds:.0f} s")
     page = render(sections, quick)
     (folder / "index.html").write_text(page, encoding="utf-8")
     return done

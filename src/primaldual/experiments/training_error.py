@@ -18,7 +18,7 @@ END = 1e-7
 
 @dataclass(frozen=True)
 class Curve:
-    """One run: error P(w) − P* after so many passes."""
+    """One run: the error P(w) − P* by the number of passes."""
 
     passes: Any
     error: Any

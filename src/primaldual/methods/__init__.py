@@ -13,17 +13,19 @@ from .literature.averaged_quartz import AveragedQuartz
 from .literature.cocoa import CoCoA
 from .literature.df_sdca import MISO, DfSDCA
 from .literature.hydra import Hydra
-from .literature.katyusha import Katyusha, LKatyusha
+from .literature.katyusha import Katyusha
+from .literature.l_katyusha import LKatyusha
 from .literature.l_svrg import LSVRG
 from .literature.nsync_newton import NSyncNewton
 from .literature.nu_acdm import NUACDM
+from .literature.prox_svrg import MS2GD, ProxSVRG
 from .literature.rcdm import PCDM, RCDM, UCDC
 from .literature.s2cd import S2CD
 from .literature.sag import SAG, SAGA
 from .literature.sdca import SDCA, IProxSDCA
 from .literature.sgd import SGD
 from .literature.spdc import SPDC
-from .literature.svrg import MS2GD, S2GD, SVRG, ProxSVRG
+from .literature.svrg import S2GD, SVRG
 from .nsync import NSync
 from .quartz import Quartz
 

@@ -12,10 +12,11 @@ from scipy import sparse
 
 from primaldual import Problem, solve
 from primaldual.methods.literature.l_svrg import LSVRG
+from primaldual.methods.literature.prox_svrg import MS2GD, ProxSVRG
 from primaldual.methods.literature.s2cd import S2CD
 from primaldual.methods.literature.sag import SAG, SAGA
 from primaldual.methods.literature.sgd import SGD
-from primaldual.methods.literature.svrg import MS2GD, S2GD, SVRG, ProxSVRG, random_length
+from primaldual.methods.literature.svrg import S2GD, SVRG, random_length
 from primaldual.samplings import Draws, Importance, TauNice, Uniform
 
 LINEAR = {

@@ -11,7 +11,8 @@ from oracles import dense_data, random_problem, scipy_optimum
 from scipy import sparse
 
 from primaldual import Problem, solve
-from primaldual.methods.literature.katyusha import Katyusha, LKatyusha
+from primaldual.methods.literature.katyusha import Katyusha
+from primaldual.methods.literature.l_katyusha import LKatyusha
 from primaldual.samplings import Draws, Importance, Uniform
 
 BOTH = pytest.mark.parametrize("method", [Katyusha(), LKatyusha()], ids=["katyusha", "l_katyusha"])

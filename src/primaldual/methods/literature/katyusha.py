@@ -1,4 +1,4 @@
-"""Katyusha and L-Katyusha: SVRG with momentum, accelerated, at the cost of a sparse row a step."""
+"""Katyusha: SVRG with momentum, accelerated, at the cost of a sparse row per step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from ...losses.sums import derivatives
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import Method, first_w, visited
-from .l_svrg import require_refresh
 from .lazy import SMALLEST_SCALE, moving_features
 from .sgd import smoothness, unbiased_weights
 from .svrg import require_epoch
@@ -210,11 +209,12 @@ class Katyusha(Method):
         m = self._length(problem)
         log_theta = -math.log1p(-self.recurrence(problem, sampling).decay)
         iterations = -1 / math.expm1(-min(log_theta, math.log(1.5) / m))
-        return self._complexity(problem, sampling, iterations, m)
+        return self.with_full_gradients(problem, sampling, iterations, m)
 
-    def _complexity(
+    def with_full_gradients(
         self, problem: Problem, sampling: Sampling, iterations: float, length: float
     ) -> Complexity:
+        """K, and W with the full gradients spread over the steps of an epoch."""
         nnz = problem.matrix.nnz
         cost = self._reads * float(sampling.probabilities() @ problem.examples.counts)
         return Complexity(iterations, cost + 1.5 * nnz / length, nnz)
@@ -227,7 +227,8 @@ class Katyusha(Method):
     def _length(self, problem: Problem) -> int:
         return self.epoch or 2 * problem.n
 
-    def _draw_length(self, state: State) -> int:
+    def draw_length(self, state: State) -> int:
+        """The number of steps of the next epoch."""
         return self._length(state.problem)
 
     def _begin_epoch(self, state: State) -> float:
@@ -238,19 +239,19 @@ class Katyusha(Method):
             state.length - state.left, state.powers, move.e, move.c_F, move.c_w,
             state.scale, state.r, state.shift, state.F, state.anchor, y, state.met,
         )  # fmt: skip
-        self._move_snapshot(state, y)
+        self.move_snapshot(state, y)
         state.at_anchor = state.matrix.times(state.anchor)
         derivatives(p.loss, state.at_anchor, p.y, p.sample_weight, state.slopes)
         state.F = state.matrix.transposed_times(state.slopes / p.n)
         state.f = state.matrix.times(state.F)
         state.scale, state.shift = 1.0, 0.0
-        state.length = state.left = self._draw_length(state)
+        state.length = state.left = self.draw_length(state)
         _take_apart(move.e, move.c_F, move.c_w, state.r, state.F, state.anchor, state.v)
-        self._begin_mean(state)
+        self.begin_mean(state)
         return 1.5 * p.matrix.nnz  # two products and one addition with every row
 
-    def _begin_mean(self, state: State) -> None:
-        """What the point at the start of the epoch brings to Σ_k θ^(k−m) y_k."""
+    def begin_mean(self, state: State) -> None:
+        """What the point at the start of the epoch adds to Σ_k θ^(k−m) y_k."""
         m, move = state.length, state.move
         fade = math.exp(m * math.log1p(-move.decay))  # θ^(−m)
         ratio = move.gamma / (1 - move.decay)  # γθ
@@ -259,104 +260,17 @@ class Katyusha(Method):
         state.total = fade * move.e * m * state.r + of_v * state.v + whole * move.c_w * state.anchor
         state.mass = whole * move.c_F
 
-    def _move_snapshot(self, state: State, y: FloatArray) -> None:
+    def move_snapshot(self, state: State, y: FloatArray) -> None:
         """To the mean of the points y of the epoch."""
         if state.length > 0:
             whole = _weights(state)
             state.anchor = state.total / whole + state.mass / whole * state.F
 
 
-class LKatyusha(Katyusha):
-    r"""Katyusha without the outer loop.
-
-    Algorithm
-    ---------
-    ::
-
-        z = y = w̃
-        repeat
-            with probability p (and at the first step):
-                w̃ = y,   F = (1/n) Σ_j φ'_j(⟨x_j, w̃⟩) x_j
-            x = t1 z + t2 w̃ + (1 − t1 − t2) y
-            draw j
-            g = (φ'_j(⟨x_j, x⟩) − φ'_j(⟨x_j, w̃⟩)) x_j/(n q_j) + F + λx
-            z⁺ = (ησx + z − (η/L)g)/(1 + ησ),   y = x + t1 (z⁺ − z),   z = z⁺
-
-    where q_j is the probability of j, L = max_j β‖x_j‖²/(n q_j) + λ, σ = λ/L, t2 = 1/2,
-    t1 = min(√(2σ/(3p)), 1/2) and η = t2/((1 + t2) t1). The expected error contracts by 1 − 1/K per
-    step, up to a constant, K = 4 max(1/p, √(3L/(2pλ))). As λx cancels in z⁺, the recurrence has
-    the form of Katyusha's, and the implementation is the same.
-
-    Rate
-    ----
-    K = 4 max(1/p, √(3L/(2pλ))), L = max_j β‖x_j‖²/(n q_j) + λ.
-
-    Cost
-    ----
-    W = 2 Σ_j q_j ‖x_j‖₀ + 1.5 p‖X‖₀.
-
-    When to use
-    -----------
-    As ``Katyusha``, without epochs and without a mean to keep: usually the faster of the two.
-
-    Parameters
-    ----------
-    refresh : float, optional
-        p, by default 1/n.
-
-    References
-    ----------
-    .. [1] D. Kovalev, S. Horváth, P. Richtárik. "Don't jump through hoops and remove those loops:
-       SVRG and Katyusha are better without the outer loop", ALT 2020.
-    """
-
-    averaging: ClassVar[bool] = False
-
-    def __init__(self, refresh: float | None = None) -> None:
-        super().__init__()
-        require_refresh(refresh)
-        self.refresh = refresh
-
-    def recurrence(self, problem: Problem, sampling: Sampling) -> Recurrence:
-        """The parameters, in the diagonal basis."""
-        L = smoothness(problem, unbiased_weights(problem, sampling)) + problem.lam
-        sigma = problem.lam / L
-        t1, t2 = min(math.sqrt(2 * sigma * self._between(problem) / 3), 0.5), 0.5
-        t3 = 1 - t1 - t2
-        eta = t2 / ((1 + t2) * t1)
-        h = eta / L / (1 + eta * sigma)  # z⁺ = q z − h F, and then y = t1 z⁺ + t2 w̃ + t3 y
-        q = 1 - h * problem.lam
-        e = t1 * q / (q - t3)
-        c_F = t3 * e * (h / q) / (1 - t3)
-        return Recurrence(
-            t1, t2, t3, h * problem.lam, h, t3, e, c_F, t2 / (1 - t3), (e - t1) * h
-        )  # fmt: skip
-
-    def complexity(self, problem: Problem, sampling: Sampling) -> Complexity:
-        """K = 4 max(1/p, √(3L/(2pλ))); the cost includes the full gradients."""
-        between = self._between(problem)
-        L = smoothness(problem, unbiased_weights(problem, sampling)) + problem.lam
-        iterations = 4 * max(between, math.sqrt(1.5 * between * L / problem.lam))
-        return self._complexity(problem, sampling, iterations, between)
-
-    def _between(self, problem: Problem) -> float:
-        """1/p, the mean number of steps between two snapshots."""
-        return 1 / self.refresh if self.refresh else float(problem.n)
-
-    def _draw_length(self, state: State) -> int:
-        return int(state.rng.geometric(1 / self._between(state.problem)))
-
-    def _begin_mean(self, state: State) -> None:
-        pass
-
-    def _move_snapshot(self, state: State, y: FloatArray) -> None:
-        state.anchor = y.copy()
-
-
 def without_still_features(problem: Problem, w: FloatArray) -> tuple[Matrix, IntArray]:
     """The examples by the features that a method starting at w ever moves, and these features.
 
-    The method has many vectors to bring up to date at every snapshot. Without the features that
+    The method has many vectors to update at every snapshot. Without the features that
     stay at zero they are shorter, and what is read together lies closer together.
     """
     moving = moving_features(problem, w)

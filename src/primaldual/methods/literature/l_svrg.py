@@ -71,9 +71,10 @@ class LSVRG(SVRG):
         epochs = self.epochs(problem, sampling)
         proven = min(1.0, 1 / (6 * self.step)) * epochs.eta
         iterations = max(1 / (proven * problem.lam), 2 * epochs.mean)
-        return self._complexity(problem, sampling, iterations, epochs.mean)
+        return self.with_full_gradients(problem, sampling, iterations, epochs.mean)
 
-    def _draw_length(self, state: State) -> int:
+    def draw_length(self, state: State) -> int:
+        """The number of steps of the next epoch."""
         return int(state.rng.geometric(1 / state.epochs.mean))
 
 

@@ -240,7 +240,7 @@ def _advance(  # type: ignore[no-untyped-def]
         slopes[j] += delta
         scale *= q
         shift = q * shift - h
-        # w gets −h · innovation · δ x_j; shift · G brings (shift/n) δ x_j of it along.
+        # w gets −h · innovation · δ x_j; shift · G already contains (shift/n) δ x_j of it.
         row_add(examples, j, -(shift / n + h * innovation) * delta / scale, r)
         row_add(examples, j, delta / n, G)
         if scale < SMALLEST_SCALE:
