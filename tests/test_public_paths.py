@@ -42,7 +42,7 @@ PATHS = {
         "row_dot",
     ],
     "primaldual.losses": ["LOSSES", "Loss", "Logistic", "Squared", "loss_dual_step", "loss_value"],
-    "primaldual.methods": ["METHODS", "Method", "NSync", "Quartz"],
+    "primaldual.methods": ["ENGINE", "METHODS", "Method", "NSync", "Quartz"],
     "primaldual.methods.base": ["first_alpha"],
     "primaldual.models": ["header", "load", "save"],
     "primaldual.problem": ["Certificate", "Coordinates", "Problem"],

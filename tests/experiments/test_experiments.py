@@ -326,6 +326,7 @@ PUBLIC = {
     "primaldual",
     "primaldual.binary",
     "primaldual.datasets",
+    "primaldual.methods",
     "primaldual.report.drawing",
     "primaldual.report.template",
     "primaldual.report.text",
