@@ -128,8 +128,6 @@ def test_imports_flow_one_way(name):
         assert used <= ALONE[here] | {here}
         return
     allowed = {here, *LAYERS[: LAYERS.index(here)]}
-    if name == "methods/engine/dual_cd.py":
-        allowed.add("engine")  # the price of an epoch decides how many are one call
     if here == "experiments":
         allowed |= set(ALONE)
     if here in SHOWN:

@@ -20,6 +20,7 @@ from primaldual.container import ContainerError
 from primaldual.engine import auto
 from primaldual.estimators import LogisticRegressionCV, Ridge
 from primaldual.methods import Method
+from primaldual.methods.engine.dual_cd import DualCD
 from primaldual.methods.nsync import NSync
 from primaldual.multinomial import Multinomial, solve_multinomial
 from primaldual.result import Status
@@ -119,12 +120,12 @@ def test_the_engine_goes_on_after_a_change_of_methods(density, place, monkeypatc
 
 def test_checks_come_at_the_same_rounds_after_every_kill(place, monkeypatch, quick_disk):
     # One epoch a round, and many rounds: what a check has taught is used long after it.
-    monkeypatch.setattr("primaldual.methods.engine.dual_cd.MOMENT", 0)
     X = datasets.zipf_text(800, 300, 40, seed=0)
     y = datasets.labels(X, noise=0.2, seed=1)
 
     def run():
-        return solve(Problem(X, y, loss="squared_hinge", lam=1e-5), "dual_cd", tol=1e-7, seed=0)
+        problem = Problem(X, y, loss="squared_hinge", lam=1e-5)
+        return solve(problem, DualCD(1e-7, most_epochs=1), tol=1e-7, seed=0)
 
     alone = run()
     assert len(alone.trace) > 2

@@ -20,7 +20,6 @@ from primaldual.engine.prices import (
     expected_epochs,
     gram_price,
 )
-from primaldual.methods.engine.dual_cd import DualCD
 from primaldual.methods.engine.newton_cg import NewtonCG
 
 
@@ -221,21 +220,6 @@ def test_short_first_steps_of_truncated_newton_end_at_the_same_point(monkeypatch
     method.advance(state)
     assert state.most == 9, "each step may take longer than the one before"
     assert solve(problem, method, tol=1e-9).converged
-
-
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_epochs_in_one_call_are_epochs_one_by_one(fit_intercept, monkeypatch):
-    X, y = tall(200, 40)
-    problem = Problem(X, y, lam=1e-2, fit_intercept=fit_intercept)
-    state = DualCD().start(problem, rng=np.random.default_rng(0))
-    DualCD().advance(state)
-    assert len(state.gaps) > 1
-    together = solve(problem, "dual_cd", tol=1e-12, seed=0)
-    monkeypatch.setattr("primaldual.methods.engine.dual_cd.MOMENT", 0)
-    apart = solve(problem, "dual_cd", tol=1e-12, seed=0)
-    assert together.converged and apart.converged
-    # P is λ-strongly convex: each is within √(2 gap/λ) of the optimum.
-    np.testing.assert_allclose(together.w, apart.w, atol=2e-5)
 
 
 def test_a_seed_and_its_generator_give_the_same_bits():

@@ -164,7 +164,7 @@ class Auto(Method):
             name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
         method: Any = self._first_method(name)
         if planned:
-            method = DualCD(self.tol, moment=0.0)  # few at a time
+            method = DualCD(self.tol, most_epochs=2)  # few at a time
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(problem, rng, method, name, inner, tried={name}, log=[f"{name}: {why}"])
         state.next_watch = trial_length(name)

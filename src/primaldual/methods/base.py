@@ -27,6 +27,9 @@ ROWS: dict[Side, Layout] = {"primal": "by_feature", "dual": "by_example"}
 # Nonzeros that a kernel call visits at most, about: some 20 ms. Ctrl-C is heard between calls.
 CHUNK = 2_000_000
 
+# Nonzeros that a kernel call of coordinate descent visits, about: a millisecond.
+BUDGET = 500_000
+
 
 class Method:
     """The base class of the methods: traits, what a method has to do, and hooks with defaults.

@@ -34,9 +34,11 @@ class Intercept(NamedTuple):
         """Account for a step α_j += delta."""
         self.numbers[1] += delta
 
-    def move_centre(self):  # type: ignore[no-untyped-def]
-        """Let the centre follow the intercept."""
-        self.numbers[0] += self.shift * self.numbers[1]
+    def move_centre(self, times=1.0):  # type: ignore[no-untyped-def]
+        """Move the centre ``times`` as far as the intercept is from it; return the move."""
+        move = times * (self.shift * self.numbers[1])
+        self.numbers[0] += move
+        return move
 
     def restart(self, alpha: FloatArray) -> None:
         """Compute Σ_j α_j again, so that rounding does not pile up."""
@@ -69,5 +71,5 @@ def _add(self: Any, delta: Any) -> Any:
 
 
 @_in_kernels("move_centre")
-def _move_centre(self: Any) -> Any:
+def _move_centre(self: Any, times: Any = 1.0) -> Any:
     return Intercept.move_centre if self.instance_class is Intercept else None

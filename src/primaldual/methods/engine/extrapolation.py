@@ -18,19 +18,20 @@ from ...losses import has_conjugate_slopes, loss_conjugate_slopes, loss_nearest_
 from ...problem import Problem
 from .second_order import solve_in_place
 
-# The moves of so many epochs are combined; fewer where so many points would take more than this
-# part of the data's memory, and more than a few bytes.
+# Epochs whose moves are combined; at least FEWEST_MOVES, and no more than have room in the fraction
+# MEMORY of the data's bytes, or in FEW_BYTES.
 MOVES, FEWEST_MOVES = 5, 2
 MEMORY, FEW_BYTES = 0.4, 4e6
-# So many examples are looked at together.
+# Examples that are treated together: three vectors of them, 24 KB, stay in the first cache.
 BLOCK = 1024
-# Of the way to an end of its domain at which a conjugate is infinitely steep, only this part.
+# The fraction of the way to an end of its domain that α_j goes, where its conjugate is infinitely
+# steep there.
 INSIDE = 0.9
-# Shorter steps that are tried, each half of the one before.
+# Steps that are tried, each half as long as the one before.
 TRIES = 3
-# Moves smaller than this part of α, and combinations with larger numbers than this, would carry
-# their rounding errors into w.
-SMALLEST_MOVE, LARGEST_SHARE = 1e-9, 1e3
+# Moves smaller than this fraction of α, and combinations with larger coefficients than this, would
+# carry their rounding errors into w.
+SMALLEST_MOVE, LARGEST_COEFFICIENT = 1e-9, 1e3
 
 
 class Past(NamedTuple):
@@ -38,12 +39,19 @@ class Past(NamedTuple):
 
     alphas: FloatArray
     ws: FloatArray
-    who: IntArray  # room for the examples that have moved
+    moved: IntArray  # room for the examples that have moved
+    known: IntArray  # one entry: the number of points; -1 while descent is fast
 
 
 def no_past() -> Past:
     """Room for nothing: there is no extrapolation."""
-    return Past(np.empty((0, 0)), np.empty((0, 0)), np.empty(0, dtype=np.int64))
+    return room_for(0, 0, 0)
+
+
+def room_for(points: int, n: int, d: int) -> Past:
+    """Room for that many points, of which none is known yet."""
+    room = np.empty((points, n)), np.empty((points, d)), np.empty(n, dtype=np.int64)
+    return Past(*room, np.array([-1]))
 
 
 def room_for_past(problem: Problem) -> Past:
@@ -56,19 +64,20 @@ def room_for_past(problem: Problem) -> Past:
     points = min(points, MOVES + 1)
     if points <= FEWEST_MOVES:
         return no_past()
-    return Past(np.empty((points, n)), np.empty((points, d)), np.empty(n, dtype=np.int64))
+    return room_for(points, n, d)
 
 
 @kernel
-def remember(past, known, alpha, w):  # type: ignore[no-untyped-def]
-    """Keep a point behind those that are known; return how many are known now."""
+def remember(past, alpha, w):  # type: ignore[no-untyped-def]
+    """Keep a point behind those that are known."""
+    known = max(past.known[0], 0)
     _copy(alpha, past.alphas[known])
     _copy(w, past.ws[known])
-    return known + 1
+    past.known[0] = known + 1
 
 
 @kernel
-def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # type: ignore[no-untyped-def]
+def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, intercept):  # type: ignore[no-untyped-def]
     """Move α and w to about the best point in the span of the moves, if that is better.
 
     F(α) = Σ_j c_j φ*(−α_j/c_j) + (λn/2) ‖w(α)‖², and the intercept's part, is what −nD is. One
@@ -76,43 +85,31 @@ def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # ty
     ⟨F'(α'), α' − α⟩ ≤ 0. The moves are left in ``past``. Return whether α has moved.
     """
     moves = past.alphas.shape[0] - 1
-    size = _to_moves(past.alphas, past.ws, past.who)
-    who, deltas, new = past.who[:size], past.alphas[:moves, :size], past.alphas[moves, :size]
+    size = _to_moves(past.alphas, past.ws, past.moved)
+    moved, deltas, new = past.moved[:size], past.alphas[:moves, :size], past.alphas[moves, :size]
     if not _size(deltas[moves - 1]) > SMALLEST_MOVE * _size(alpha):
         return False
     H, g = np.zeros((moves, moves)), np.zeros(moves)
-    _system(who, deltas, past.ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g)
-    if not (solve_in_place(H, g) and _size(g) <= LARGEST_SHARE):
+    _system(moved, deltas, past.ws, loss, y, c, lam_n, alpha, w, intercept, H, g)
+    if not (solve_in_place(H, g) and _size(g) <= LARGEST_COEFFICIENT):
         return False
     new_w = past.ws[moves]  # the last rows are free: there goes the new point
     for _ in range(TRIES):
         _copy(w, new_w)
         for i in range(size):
-            new[i] = alpha[who[i]]
+            new[i] = alpha[moved[i]]
         for k in range(moves):
             _add(past.ws[k], -g[k], new_w)
             _add(deltas[k], -g[k], new)
-        slope, total = 0.0, bias[1]
-        for i in range(size):
-            j, aim = who[i], new[i]
-            if aim != alpha[j]:
-                new[i] = c[j] * loss_nearest_dual(loss, aim / c[j], y[j])
-                first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
-                if not abs(first) < np.inf:
-                    new[i] = alpha[j] + INSIDE * (new[i] - alpha[j])
-                    first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
-                slope += first * (new[i] - alpha[j])
-                if new[i] != aim:
-                    row_add(examples, j, (new[i] - aim) / lam_n, new_w)
-                total += new[i] - alpha[j]
-        slope += (bias[0] + shift * total) * (total - bias[1])
+        slope, total = _into_domain(moved, examples, loss, y, c, lam_n, alpha, new, new_w)
+        slope += (intercept.value() + intercept.shift * total) * total
         for i in range(w.size):
             slope += lam_n * new_w[i] * (new_w[i] - w[i])
         if slope <= 0.0:
             for i in range(size):
-                alpha[who[i]] = new[i]
+                alpha[moved[i]] = new[i]
             _copy(new_w, w)
-            bias[1] = total
+            intercept.add(total)
             return True
         for k in range(moves):
             g[k] *= 0.5
@@ -120,24 +117,46 @@ def extrapolate(past, examples, loss, y, c, lam_n, alpha, w, bias, shift):  # ty
 
 
 @kernel
-def _to_moves(alphas, ws, who):  # type: ignore[no-untyped-def]
-    """Turn points into moves, those of α only for the examples that have moved: ``who``.
+def _into_domain(moved, examples, loss, y, c, lam_n, alpha, new, new_w):  # type: ignore[no-untyped-def]
+    """Move the new α into the domain of φ*, and w with it.
 
-    Where examples rest, most have not. Return the number of those that have.
+    Return the slope of Σ_j c_j φ*(−α_j/c_j) there along the whole move, and the sum of the move.
+    """
+    slope, total = 0.0, 0.0
+    for i in range(moved.size):
+        j, aim = moved[i], new[i]
+        if aim != alpha[j]:
+            new[i] = c[j] * loss_nearest_dual(loss, aim / c[j], y[j])
+            first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
+            if not abs(first) < np.inf:
+                new[i] = alpha[j] + INSIDE * (new[i] - alpha[j])
+                first = loss_conjugate_slopes(loss, new[i] / c[j], y[j])[0]
+            slope += first * (new[i] - alpha[j])
+            if new[i] != aim:
+                row_add(examples, j, (new[i] - aim) / lam_n, new_w)
+            total += new[i] - alpha[j]
+    return slope, total
+
+
+@kernel
+def _to_moves(alphas, ws, moved):  # type: ignore[no-untyped-def]
+    """Turn points into moves, those of α only for the examples that have moved: ``moved``.
+
+    Where few examples are active, most have not. Return the number of those that have.
     """
     moves, size = alphas.shape[0] - 1, 0
-    moved = np.zeros(who.size, dtype=np.bool_)
+    has_moved = np.zeros(moved.size, dtype=np.bool_)
     for k in range(moves):
         before, after = alphas[k], alphas[k + 1]
-        for j in range(who.size):
-            moved[j] |= after[j] != before[j]
-    for j in range(who.size):
-        who[size] = j
-        size += moved[j]
+        for j in range(moved.size):
+            has_moved[j] |= after[j] != before[j]
+    for j in range(moved.size):
+        moved[size] = j
+        size += has_moved[j]
     for k in range(moves):
         before, after = alphas[k], alphas[k + 1]
-        for i in range(size):  # in place: i ≤ who_i
-            before[i] = after[who[i]] - before[who[i]]
+        for i in range(size):  # in place: i ≤ moved_i
+            before[i] = after[moved[i]] - before[moved[i]]
         before, after = ws[k], ws[k + 1]
         for i in range(ws.shape[1]):
             before[i] = after[i] - before[i]
@@ -145,7 +164,7 @@ def _to_moves(alphas, ws, who):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _system(who, deltas, ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g):  # type: ignore[no-untyped-def]
+def _system(moved, deltas, ws, loss, y, c, lam_n, alpha, w, intercept, H, g):  # type: ignore[no-untyped-def]
     """Gradient and Hessian of F in the span of the moves; of the latter the lower triangle."""
     moves = g.size
     for k in range(moves):
@@ -153,28 +172,28 @@ def _system(who, deltas, ws, loss, y, c, lam_n, alpha, w, bias, shift, H, g):  #
         for m in range(k + 1):
             H[k, m] = lam_n * _dot(ws[k], ws[m])
     # Block by block: what is made of one stays in a cache.
-    sums, most = np.zeros(moves), min(who.size, BLOCK)
-    first, second, bent = np.empty(most), np.empty(most), np.empty(most)
-    for start in range(0, who.size, BLOCK):
-        size = min(BLOCK, who.size - start)
+    sums, most = np.zeros(moves), min(moved.size, BLOCK)
+    first, second, scaled = np.empty(most), np.empty(most), np.empty(most)
+    for start in range(0, moved.size, BLOCK):
+        size = min(BLOCK, moved.size - start)
         for i in range(size):
-            j, first[i], second[i] = who[start + i], 0.0, 0.0
+            j, first[i], second[i] = moved[start + i], 0.0, 0.0
             if c[j] > 0.0:
                 one, two = loss_conjugate_slopes(loss, alpha[j] / c[j], y[j])
                 if abs(one) < np.inf and two < np.inf:
-                    first[i], second[i] = one + bias[0] + shift * bias[1], two / c[j]
+                    first[i], second[i] = one + intercept.value(), two / c[j]
         for k in range(moves):
             delta, total = deltas[k, start : start + size], 0.0
             for i in range(size):
-                bent[i] = second[i] * delta[i]
+                scaled[i] = second[i] * delta[i]
                 total += delta[i]
             sums[k] += total
             g[k] += _dot(delta, first)
             for m in range(k + 1):
-                H[k, m] += _dot(deltas[m, start : start + size], bent)
+                H[k, m] += _dot(deltas[m, start : start + size], scaled)
     for k in range(moves):
         for m in range(k + 1):
-            H[k, m] += shift * sums[k] * sums[m]
+            H[k, m] += intercept.shift * sums[k] * sums[m]
 
 
 @reordered_kernel

@@ -37,7 +37,8 @@ def random_runs(seed, run, order):  # type: ignore[no-untyped-def]
     """Fill ``order`` with a random order of all coordinates in which neighbours stay together.
 
     Runs of ``run`` neighbours are shuffled, and so are the neighbours in each. Where the runs are
-    cut is random too: no coordinate has the same neighbours in every epoch.
+    cut is random too: no coordinate has the same neighbours in every epoch. Return the generator's
+    new state.
     """
     size = order.size
     cut = np.int64(np.uint64(seed) % np.uint64(run))
@@ -51,3 +52,4 @@ def random_runs(seed, run, order):  # type: ignore[no-untyped-def]
             order[at + j - first] = j
         seed = shuffle(seed, order[at : at + last - first])
         at += last - first
+    return seed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -11,7 +11,6 @@ from numpy.random import Generator
 from ..._numba.compile import kernel
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, importance_complexity
-from ...data.matrix import MUCH_SHORTER
 from ...data.prefetch import AHEAD, CACHED, CACHED_VECTOR, FAR, prefetch
 from ...data.rows import (
     model_add,
@@ -20,25 +19,68 @@ from ...data.rows import (
     prefetch_row_near,
     prefetch_targets,
     row_add,
+    row_dot,
 )
-from ...losses import loss_loop_slopes
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import CHUNK, Method
+from ..base import BUDGET, Method
 from .orders import random_runs, run_length, shuffle
-from .second_order import line_search, slopes, starting_point
+from .second_order import line_search, set_slopes, starting_point
 
 # Epochs on one quadratic model before a new one is made; more where it is the function itself.
 INNER_EPOCHS, EXACT_EPOCHS = 2, 8
-# Up to so many nonzeros a round is one call: it takes about ten milliseconds. Several rounds are
-# until they have visited so many; at first so many rounds, later this part of those made so far.
-SMALL = 500_000
-AT_ONCE = 400_000
-FEW_ROUNDS, LATER_PART = 2, 4
-# The model of more examples than this is in no cache unless it is made smaller.
-MANY_EXAMPLES = 1_000_000
-# The largest slopes that are safe in single precision, and one over the smallest.
-SINGLE = 1e12
+# Rounds in the first call of ``advance`` at most; later at most this fraction of those made so far.
+FIRST_ROUNDS, LATER_ROUNDS = 2, 0.25
+# With more examples, and at least SINGLE_RATIO of them per feature, the model is stored in single
+# precision: at 16 bytes per example it would be in no cache. It takes one more product per round.
+MANY_EXAMPLES, SINGLE_RATIO = 1_000_000, 8
+
+# The stages of a round, in their order.
+MODEL, GRADIENT, EPOCHS, PRODUCT = range(4)
+
+
+class Model(NamedTuple):
+    """The quadratic model of a round, and the direction it gives.
+
+    In single precision ``pairs`` holds only the change of r, in units of ``unit``. Its digits are
+    enough, since the slopes that it begins with are added exactly, as ``gradient``.
+    """
+
+    pairs: FloatArray  # (r_j, h_j) side by side, so that one look-up finds both
+    gradient: FloatArray  # Σ_j r_j X_ij at the beginning, then Σ_j r_j; a 0 in double precision
+    unit: FloatArray  # one entry: the largest slope at the beginning; 1 in double precision
+    first: FloatArray  # c_j φ'_j(z_j)
+    second: FloatArray  # c_j φ''_j(z_j)
+    delta: FloatArray  # δ
+    delta_b: FloatArray  # one entry: that of the intercept
+    change: FloatArray  # of the margins
+
+
+def room_for_model(n: int, d: int, single: bool) -> Model:
+    """Room for a model, in single or in double precision."""
+    pairs = np.empty((n, 2), dtype=np.float32 if single else np.float64)
+    vectors = (np.empty(n), np.empty(n), np.empty(d), np.zeros(1), np.empty(n))
+    return Model(pairs, np.zeros(d + 1 if single else 1), np.ones(1), *vectors)
+
+
+class Round(NamedTuple):
+    """Where in a round the method stands; all but the order are arrays of one entry."""
+
+    order: IntArray  # of the features
+    seed: IntArray  # of the next order
+    stage: IntArray  # MODEL, GRADIENT, EPOCHS or PRODUCT
+    position: IntArray  # features visited in this stage or epoch
+    epochs: IntArray  # ended in this round
+    made: IntArray  # rounds ended in this call of ``advance``
+    squares: FloatArray  # ‖n∇P‖² as seen along the last epoch
+    before: FloatArray  # along the one before, on another model unless the model is exact
+    expected: FloatArray  # what it should be after this round
+
+
+def first_round(d: int, seed: int) -> Round:
+    """Before the first round."""
+    counts, sums = (seed, MODEL, 0, 0, 0), (0.0, 0.0, np.inf)
+    return Round(np.arange(d), *(np.array([number]) for number in (*counts, *sums)))
 
 
 @dataclass
@@ -46,12 +88,13 @@ class State:
     """Where the method stands."""
 
     problem: Problem
-    rng: Generator  # for the orders
     w: FloatArray  # primal iterate
-    intercept: float
+    b: FloatArray  # one entry: the intercept
     z: FloatArray  # its margins
+    round: Round  # where in a round it stands
+    model: Model  # that of the round
     gaps: FloatArray  # ‖∇P‖²/(2λ) as seen along the last epoch of the last call's rounds
-    seen: float = 0.0  # the last of them, 0 before the first
+    run: int  # neighbours in memory that are visited together
     gap: float = np.inf  # what it should be now
     rounds: int = 0  # made so far
 
@@ -96,8 +139,12 @@ class PrimalCD(Method):
     free_intercept: ClassVar[bool] = True
     descends: ClassVar[bool] = True
 
-    def __init__(self, tol: float = 0.0) -> None:
+    def __init__(
+        self, tol: float = 0.0, budget: float = BUDGET, many_examples: int = MANY_EXAMPLES
+    ) -> None:
         self.tol = tol
+        self.budget = budget  # nonzeros that a kernel call visits, about
+        self.many_examples = many_examples  # with more, the model is in single precision
 
     def start(
         self,
@@ -108,54 +155,36 @@ class PrimalCD(Method):
         rng: Generator | None = None,
     ) -> State:
         """The state at ``w``, at w(α), or at zero."""
+        n, d = problem.n, problem.d
         rng = np.random.default_rng(0) if rng is None else rng
-        return State(problem, rng, *starting_point(problem, w, alpha), np.empty(0))
+        w, b, z = starting_point(problem, w, alpha)
+        single = n > self.many_examples and n >= SINGLE_RATIO * d
+        return State(
+            problem, w, np.array([b]), z, first_round(d, int(rng.integers(1, 2**63))),
+            room_for_model(n, d, single), np.empty(0),
+            run_length(d, problem.matrix.nnz),
+        )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
-        """Make a model, take some epochs on it, and move; several times if the problem is small."""
-        p, lam_n = state.problem, state.problem.lam * state.problem.n
-        unit = 2 * lam_n * p.n  # what ‖n∇P‖² is divided by
+        """Go on to the end of a round; several rounds if they fit into the budget."""
+        p, current = state.problem, state.round
+        unit = 2 * p.lam * p.n * p.n  # what ‖n∇P‖² is divided by
         quadratic = p.loss.quadratic
         inner = EXACT_EPOCHS if quadratic else INNER_EPOCHS
         enough = self.tol * p.primal_at_zero * unit
-        if p.matrix.nnz <= SMALL:
-            most = AT_ONCE // ((inner + 1) * (p.matrix.nnz + p.n))
-            gaps = np.empty(max(1, min(most, max(FEW_ROUNDS, state.rounds // LATER_PART))))
-            b = np.array([state.intercept])
-            seed, order = int(state.rng.integers(1, 2**63)), np.arange(p.d)
-            state.w, state.z = state.w.copy(), state.z.copy()
-            rounds, epochs, seen, expected = _rounds(
-                seed, gaps, inner, quadratic, state.seen * unit, enough, order, p.features.rows,
-                p.loss, p.y, p.sample_weight, lam_n, p.fit_intercept, state.w, b, state.z,
+        fitting = int(self.budget / ((inner + 1) * (p.matrix.nnz + p.n)))
+        most = max(1, min(fitting, max(FIRST_ROUNDS, int(LATER_ROUNDS * state.rounds))))
+        gaps, passes = np.empty(most), 0
+        current.made[0], current.expected[0] = 0, np.inf
+        while current.made[0] < most and current.expected[0] > enough:
+            passes += _rounds(
+                self.budget, gaps, inner, quadratic, enough, state.run,
+                current, state.model, p.features.counts, p.features.rows, p.loss, p.y,
+                p.sample_weight, p.lam * p.n, p.fit_intercept, state.w, state.b, state.z,
             )  # fmt: skip
-            state.intercept = float(b[0])
-            state.gaps, state.seen, state.gap = gaps[:rounds] / unit, seen / unit, expected / unit
-            state.rounds += rounds
-            return float(epochs + rounds) * p.matrix.nnz
-        first, second = slopes(p, state.z)
-        model, gradient = _model(p, first, second)
-        delta, delta_b, squares, epochs = np.zeros(p.d), np.zeros(1), 0.0, 0
-        while epochs < inner and (epochs == 0 or squares > enough):
-            before, squares = squares, 0.0
-            for part in np.array_split(_order(p, state.rng), p.matrix.nnz // CHUNK + 1):
-                squares += _epoch(part, p.features.rows, model, gradient, lam_n, state.w, delta)
-            if p.fit_intercept:
-                _intercept_step(model, gradient[-1], delta_b)
-            epochs += 1
-        before = before if quadratic and epochs > 1 else state.seen * unit
-        state.gap, state.seen = _expected(squares, before) / unit, squares / unit
-        state.gaps, state.rounds = np.array([state.seen]), state.rounds + 1
-        change = p.matrix.times(delta) + delta_b[0]
-        slope = float(first @ change) + lam_n * float(state.w @ delta)
-        s = line_search(
-            p.loss, state.z, change, p.y, p.sample_weight, slope,
-            lam_n * float(state.w @ delta), lam_n * float(delta @ delta), first, second,
-        )  # fmt: skip
-        state.w = state.w + s * delta
-        state.intercept += s * delta_b[0]
-        state.z = state.z + s * change
-        products = 2 if len(gradient) > 1 else 1
-        return float(epochs + products) * p.matrix.nnz
+        state.gaps, state.gap = gaps[: current.made[0]] / unit, float(current.expected[0]) / unit
+        state.rounds += int(current.made[0])
+        return float(passes) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
         """The gap along the last epoch, less what a round takes off it."""
@@ -163,7 +192,7 @@ class PrimalCD(Method):
 
     def iterate(self, state: State) -> tuple[FloatArray, FloatArray | None]:
         """The current w; its margins are recomputed so that rounding does not pile up."""
-        state.z = state.problem.margins(state.w, state.intercept)
+        state.z = state.problem.margins(state.w, float(state.b[0]))
         return state.w, None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
@@ -171,103 +200,158 @@ class PrimalCD(Method):
         return importance_complexity(problem.features)
 
 
-def _model(problem: Problem, first: FloatArray, second: FloatArray) -> tuple[Any, FloatArray]:
-    """(r_j, h_j) side by side, so that one look-up finds both, and what to add to Σ_j r_j X_ij.
-
-    The last number of the latter is for the intercept; it stands alone, a 0, if nothing is to be
-    added. Of very many examples only the change of r is there, in half the memory: its digits are
-    enough, since the slopes that it begins with are added exactly. They take one more product,
-    which costs little where the features are much fewer.
-    """
-    many = problem.n > MANY_EXAMPLES and problem.n >= MUCH_SHORTER * problem.d
-    if not (many and 1 / SINGLE < np.abs(first).max() < SINGLE):
-        return np.stack([first, second], axis=1), np.zeros(1)
-    model = np.zeros((problem.n, 2), dtype=np.float32)
-    model[:, 1] = second
-    return model, np.append(problem.matrix.transposed_times(first), first.sum())
-
-
-def _order(problem: Problem, rng: Generator) -> IntArray:
-    """A random order of the features."""
-    run = run_length(problem.d, problem.matrix.nnz)
-    if run == 1:
-        return rng.permutation(problem.d)
-    order = np.empty(problem.d, dtype=np.int64)
-    random_runs(int(rng.integers(1, 2**63)), run, order)
-    return order
-
-
-@kernel
-def _expected(seen, before):  # type: ignore[no-untyped-def]
-    """The gap after an epoch: what was seen along it is older, and now a contraction smaller."""
-    return seen * min(seen / before, 1.0) if before > 0.0 else seen
-
-
 @kernel
 def _rounds(  # type: ignore[no-untyped-def]
-    seed, gaps, inner, quadratic, seen, enough, order, features, loss, y, c, lam_n, fit_intercept,
-    w, b, z
+    budget, gaps, inner, quadratic, enough, run, current, model, counts, features, loss, y, c,
+    lam_n, fit_intercept, w, b, z
 ):  # fmt: skip
-    """Rounds of a problem so small that Ctrl-C can wait for them, as ``advance`` makes them.
+    """Go on from where the round stands, for about ``budget`` nonzeros or until ``gaps`` is full.
 
-    As many as ``gaps`` has room for, fewer if the gap becomes small enough. Return their number
-    and that of the epochs, the gap seen along the last one and the gap to be expected now.
+    It also ends with a round that makes the gap small enough. Return the passes over the data that
+    have ended.
     """
-    n, d = z.size, w.size
-    model, first, second = np.empty((n, 2)), np.empty(n), np.empty(n)
-    delta, delta_b, change, nothing = np.empty(d), np.empty(1), np.empty(n), np.zeros(1)
-    expected, epochs = np.inf, 0
-    for k in range(gaps.size):
-        for j in range(n):
-            slope, curvature = loss_loop_slopes(loss, z[j], y[j])
-            first[j] = c[j] * slope
-            model[j, 0], model[j, 1] = first[j], c[j] * curvature
-        delta[:], delta_b[:], squares = 0.0, 0.0, 0.0
-        for epoch in range(inner):
-            before = squares if quadratic and epoch > 0 else seen
-            seed = shuffle(seed, order)
-            squares = _epoch(order, features, model, nothing, lam_n, w, delta)
-            if fit_intercept:
-                _intercept_step(model, 0.0, delta_b)
-            epochs += 1
-            if squares <= enough:
-                break
-        gaps[k], expected, seen = squares, _expected(squares, before), squares
-        change[:] = delta_b[0]
-        along, square = 0.0, 0.0
-        for i in range(d):
-            if delta[i] != 0.0:
-                row_add(features, i, delta[i], change)
-                along += lam_n * w[i] * delta[i]
-                square += lam_n * delta[i] * delta[i]
-        at_zero = along
-        for j in range(n):
-            at_zero += first[j] * change[j]
-        s = line_search(loss, z, change, y, c, at_zero, along, square, first, second)
-        for i in range(d):
-            w[i] += s * delta[i]
-        for j in range(n):
-            z[j] += s * change[j]
-        b[0] += s * delta_b[0]
-        if expected <= enough:
-            break
-    return k + 1, epochs, seen, expected
+    passes = 0
+    while budget > 0 and current.made[0] < gaps.size and current.expected[0] > enough:
+        stage, first = current.stage[0], current.position[0]
+        if stage == MODEL:
+            _make_model(model, loss, z, y, c)
+            current.epochs[0] = 0
+            current.stage[0] = GRADIENT if model.gradient.size > 1 else EPOCHS
+            budget -= z.size
+            continue
+        if stage == EPOCHS and first == 0:
+            _begin_epoch(current, quadratic, run)
+        last, spent = _piece(budget, first, stage, current.order, counts)
+        if stage == GRADIENT:
+            for i in range(first, last):
+                model.gradient[i] = row_dot(features, i, model.first)
+        elif stage == EPOCHS:
+            current.squares[0] = _visit(
+                last - first, current.order[first:], current.squares[0], features, model.pairs,
+                model.gradient, model.unit[0], lam_n, w, model.delta,
+            )  # fmt: skip
+        else:
+            for i in range(first, last):
+                if model.delta[i] != 0.0:
+                    row_add(features, i, model.delta[i], model.change)
+        current.position[0] = last
+        budget -= spent
+        if last == w.size:
+            current.position[0] = 0
+            passes += 1
+            if stage == GRADIENT:
+                current.stage[0] = EPOCHS
+            elif stage == EPOCHS:
+                _end_epoch(current, model, inner, enough, fit_intercept)
+            else:
+                gaps[current.made[0]] = current.squares[0]
+                _end_round(current, model, loss, y, c, lam_n, w, b, z)
+    return passes
 
 
 @kernel
-def _epoch(order, features, model, gradient, lam_n, w, delta):  # type: ignore[no-untyped-def]
-    """A step along every feature in ``order``; Σ (n ∂P)² as seen before the steps."""
-    squares = 0.0
+def _piece(budget, first, stage, order, counts):  # type: ignore[no-untyped-def]
+    """Where a piece of about ``budget`` nonzeros ends that begins with ``first``, and its nonzeros.
+
+    Epochs visit the features in ``order``, the other stages as they are stored.
+    """
+    last, spent = first, 0
+    while last < order.size and spent < budget:
+        spent += 1 + counts[order[last] if stage == EPOCHS else last]
+        last += 1
+    return last, spent
+
+
+@kernel
+def _make_model(model, loss, z, y, c):  # type: ignore[no-untyped-def]
+    """The model at the margins z."""
+    first, second, pairs = model.first, model.second, model.pairs
+    set_slopes(loss, z, y, c, first, second)
+    model.delta[:], model.delta_b[0] = 0.0, 0.0
+    if model.gradient.size == 1:
+        for j in range(z.size):
+            pairs[j, 0], pairs[j, 1] = first[j], second[j]
+        return
+    total, largest = 0.0, 0.0
+    for j in range(z.size):
+        pairs[j, 0], pairs[j, 1] = 0.0, second[j]
+        total, largest = total + first[j], max(largest, abs(first[j]))
+    model.gradient[-1], model.unit[0] = total, largest if largest > 0.0 else 1.0
+
+
+@kernel
+def _begin_epoch(current, quadratic, run):  # type: ignore[no-untyped-def]
+    """Make a random order of the features."""
+    if run > 1:
+        current.seed[0] = random_runs(current.seed[0], run, current.order)
+    else:
+        current.seed[0] = shuffle(current.seed[0], current.order)
+    if quadratic or current.epochs[0] == 0:
+        current.before[0] = current.squares[0]
+    current.squares[0] = 0.0
+
+
+@kernel
+def _end_epoch(current, model, inner, enough, fit_intercept):  # type: ignore[no-untyped-def]
+    """Let the intercept take its step; the last epoch of a round leads to the next stage."""
+    if fit_intercept:
+        _intercept_step(model)
+    current.epochs[0] += 1
+    if current.epochs[0] == inner or current.squares[0] <= enough:
+        current.stage[0] = PRODUCT
+        model.change[:] = model.delta_b[0]
+
+
+@kernel
+def _intercept_step(model):  # type: ignore[no-untyped-def]
+    pairs, unit, slope, curvature = model.pairs, model.unit[0], 0.0, 0.0
+    for j in range(pairs.shape[0]):
+        slope += pairs[j, 0]
+        curvature += pairs[j, 1]
+    if curvature > 0.0:
+        step = -(unit * slope + model.gradient[-1]) / curvature
+        model.delta_b[0] += step
+        for j in range(pairs.shape[0]):
+            pairs[j, 0] += step / unit * pairs[j, 1]
+
+
+@kernel
+def _end_round(current, model, loss, y, c, lam_n, w, b, z):  # type: ignore[no-untyped-def]
+    """Move along δ, as far as a line search says."""
+    delta, change, along, square = model.delta, model.change, 0.0, 0.0
+    for i in range(w.size):
+        along += lam_n * w[i] * delta[i]
+        square += lam_n * delta[i] * delta[i]
+    slope = along
+    for j in range(z.size):
+        slope += model.first[j] * change[j]
+    s = line_search(loss, z, change, y, c, slope, along, square, model.first, model.second)
+    for i in range(w.size):
+        w[i] += s * delta[i]
+    for j in range(z.size):
+        z[j] += s * change[j]
+    b[0] += s * model.delta_b[0]
+    # What was seen along the last epoch is older: by now it is about a contraction smaller.
+    seen, before = current.squares[0], current.before[0]
+    current.expected[0] = seen * min(seen / before, 1.0) if before > 0.0 else seen
+    current.made[0], current.stage[0] = current.made[0] + 1, MODEL
+
+
+@kernel
+def _visit(  # type: ignore[no-untyped-def]
+    count, order, squares, features, pairs, gradient, unit, lam_n, w, delta
+):  # fmt: skip
+    """A step along each of the first features in ``order``; add their (n ∂P)² before the steps."""
     # The order is random: without a hint every row would be waited for.
     last = order.size - 2 * AHEAD if features.values.size > CACHED else 0
-    asks, far = model.size > CACHED_VECTOR, features.values.size > FAR
+    far_targets, far = pairs.size > CACHED_VECTOR, features.values.size > FAR
     adds = gradient.size > 1
-    for k in range(order.size):
+    for k in range(count):
         if k < last:
             later = order[k + 2 * AHEAD]
             prefetch_row(features, order[k + AHEAD], later)
-            if asks:
-                prefetch_targets(features, order[k + 1], model)
+            if far_targets:
+                prefetch_targets(features, order[k + 1], pairs)
             elif far:
                 prefetch_row_near(features, order[k + 1])
             prefetch(w, later)
@@ -275,26 +359,13 @@ def _epoch(order, features, model, gradient, lam_n, w, delta):  # type: ignore[n
             if adds:
                 prefetch(gradient, later)
         i = order[k]
-        slope, curvature = model_slope(features, i, model)
+        slope, curvature = model_slope(features, i, pairs)
         if adds:
-            slope += gradient[i]
+            slope = unit * slope + gradient[i]
         slope += lam_n * (w[i] + delta[i])
         squares += slope * slope
         step = -slope / (curvature + lam_n)
         if step != 0.0:
             delta[i] += step
-            model_add(features, i, step, model)
+            model_add(features, i, step / unit, pairs)
     return squares
-
-
-@kernel
-def _intercept_step(model, slope, delta_b):  # type: ignore[no-untyped-def]
-    curvature = 0.0
-    for j in range(model.shape[0]):
-        slope += model[j, 0]
-        curvature += model[j, 1]
-    if curvature > 0.0:
-        step = -slope / curvature
-        delta_b[0] += step
-        for j in range(model.shape[0]):
-            model[j, 0] += step * model[j, 1]
