@@ -220,7 +220,7 @@ def test_an_estimator_must_be_fitted(path):
 def test_labels_of_other_kinds_are_refused(path):
     model = copy.copy(primaldual.LogisticRegression().fit(X, TWO))
     model.classes_ = np.array([b"a", b"b"])
-    with pytest.raises(TypeError, match="numbers and texts"):
+    with pytest.raises(TypeError, match="numbers and strings"):
         model.save(path)
 
 

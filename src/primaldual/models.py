@@ -1,7 +1,7 @@
 """A fitted estimator as one file, without pickle: ``save``, ``load``, ``header``.
 
 The file is a container (see ``primaldual.container``). Its header names one of the estimators in
-``ESTIMATORS`` and holds the parameters and the fitted attributes as data: numbers, texts, lists,
+``ESTIMATORS`` and holds the parameters and the fitted attributes as data: numbers, strings, lists,
 and references to the arrays that follow. Loading builds that estimator and sets the attributes;
 no other class is looked up and no code in the file could be run.
 
@@ -61,11 +61,12 @@ _HEADER: dict[str, Any] = {
     "feature_names": list | None,
     "notes": dict | None,
 }
-# What every fit tells about itself.
-_TOLD = ("dual_gap_", "n_iter_", "side_", "stop_reason_")
+# What every fit reports about itself.
+_REPORTED = ("dual_gap_", "n_iter_", "side_", "stop_reason_")
 # What a header that was forged, or written by a newer version, may raise while it is read.
 REFUSED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
-# Texts become an array of the longest one's width: at most so many characters in all.
+# Strings become an array of the longest one's width: at most this many characters in all, so that a
+# forged file cannot ask for more than 1 GB of memory.
 _MOST_CHARACTERS = 1 << 28
 
 
@@ -96,8 +97,7 @@ def save(
     Raises
     ------
     TypeError
-        If the estimator is of another class, or a parameter is code: a loss or a score of one's
-        own.
+        If the estimator is of another class, or a parameter is code: a custom loss or score.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class _Writer:
             parameters[key] = self.value(value, key)
         attributes = {
             key: self.value(value, key)
-            for key, value in sorted(vars(estimator).items())
+            for key, value in sorted(estimator.__getstate__().items())
             if _ATTRIBUTE.fullmatch(key) and key not in _NOT_KEPT
         }
         return {
@@ -261,14 +261,14 @@ class _Writer:
         )
 
     def array(self, array: np.ndarray, name: str) -> dict[str, Any]:
-        """Numbers as an array of the file, texts as a list."""
+        """Numbers as an array of the file, strings as a list."""
         if array.dtype.kind == "U" and array.ndim == 1:
             return {"texts": array.tolist()}
         if array.dtype.kind == "O" and array.ndim == 1:
             return {"objects": [self.value(entry, name) for entry in array.tolist()]}
         if array.dtype.kind not in "biuf":
             raise TypeError(
-                f"{name} is an array of {array.dtype}; a model file holds numbers and texts."
+                f"{name} is an array of {array.dtype}; a model file holds numbers and strings."
             )
         key = f"{len(self.arrays)}:{name}"
         self.arrays[key] = array
@@ -391,12 +391,12 @@ def _is_plain(value: Any) -> bool:
 
 
 def _texts(content: list[str]) -> np.ndarray:
-    """An array of texts as wide as the longest."""
+    """An array of strings as wide as the longest."""
     widest = max((len(text) for text in content), default=1)
     if widest * len(content) > _MOST_CHARACTERS:
         raise ContainerError(
-            f"{len(content)} texts, the longest of {widest} characters, are more than a model may "
-            "have."
+            f"{len(content)} strings, the longest of {widest} characters, are more than a model "
+            "may have."
         )
     return np.array(content, dtype=f"<U{max(widest, 1)}")
 
@@ -418,7 +418,7 @@ def _require_consistent(estimator: Any) -> None:
     if hasattr(estimator, "classes_"):
         classes = len(estimator.classes_)
         good = good and classes >= 2 and rows == (1 if classes == 2 else classes)
-    for name in _TOLD:
+    for name in _REPORTED:
         getattr(estimator, name)
     if hasattr(estimator, "feature_names_in_"):
         good = good and len(estimator.feature_names_in_) == features

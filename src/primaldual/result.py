@@ -43,6 +43,7 @@ class Progress(NamedTuple):
     relative_gap: float  # of the best pair so far, divided by P(0)
     method: str  # the method that was running
     iterations: float = 0.0  # passes of coordinate descent and steps of other methods, added up
+    proof: Certificate | None = None  # of this iterate; for callbacks, a trace does not keep it
 
 
 @dataclass

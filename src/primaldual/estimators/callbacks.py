@@ -20,11 +20,11 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Task", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Task", "task_of", "with_callbacks"]
 
 
 class Task:
-    """One task of a fit (a class, a target), told to the callbacks set on the estimator.
+    """One task of a fit (a class, a target), reported to the callbacks set on the estimator.
 
     Every check of the solver is a subtask of it; it stops when a callback asks for that.
     """
@@ -34,27 +34,19 @@ class Task:
         self.estimator = estimator
         self.data = data
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether any callback listens."""
-        return self.context is not None and bool(getattr(self.estimator, "_skl_callbacks", ()))
-
     def begin(self) -> None:
-        """Tell that the task begins."""
-        if self.context is not None:
-            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        """Report that the task begins."""
+        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def part(self, name: str, task_id: int, max_subtasks: int | None) -> Task:
         """A task inside this one, numbered by the caller: parts may run at the same time."""
-        if self.context is None:
-            return self
         context = self.context.subcontext(
             task_name=name, task_id=task_id, max_subtasks=max_subtasks
         )
         return Task(context, self.estimator, self.data)
 
-    def check(self, attributes: Callable[[], dict[str, Any]]) -> bool:
-        """Tell one check; True if a callback asks to stop."""
+    def check(self, attributes: Callable[[], dict[str, Any] | None]) -> bool:
+        """Report one check; True if a callback asks to stop."""
         context = self.context.subcontext(task_name="pass")
         context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return bool(
@@ -63,9 +55,18 @@ class Task:
             )
         )
 
-    def end(self, attributes: Callable[[], dict[str, Any]] | None = None) -> None:
-        """Tell that the task is over."""
-        if self.context is not None:
-            self.context.call_on_fit_task_end(
-                estimator=self.estimator, reconstruction_attributes=attributes, **self.data
-            )
+    def end(self) -> None:
+        """Report that the task is over."""
+        self.context.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes=None, **self.data
+        )
+
+
+def task_of(estimator: Any, data: dict[str, Any], parts: int) -> Task | None:
+    """The task of a whole fit; None where no callbacks are set."""
+    if not getattr(estimator, "_skl_callbacks", ()):
+        return None
+    context = estimator._init_callback_context(
+        task_name="fit", max_subtasks=parts, sequential_subtasks=False
+    )
+    return Task(context, estimator, data)

@@ -43,7 +43,7 @@ def require_dual(dual: Any, side: str, loss: Any) -> None:
     if not dual and loss in ("hinge", "epsilon_insensitive"):
         raise ValueError(
             f"Unsupported set of arguments: loss={loss!r} is not supported when dual=False. The "
-            "loss has corners, and methods on the primal need a smooth one; use dual='auto'."
+            "loss has kinks, and methods on the primal need a smooth one; use dual='auto'."
         )
 
 

@@ -13,6 +13,9 @@ from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
 from .checks import checked_weights, require_choice
 
+# The kinds of arrays that hold class labels whatever their values are.
+DISCRETE = "iubUS"
+
 
 class LinearClassifierBase(ClassifierMixin, LinearModel):
     """The shared part of the classifiers; not an estimator by itself."""
@@ -35,7 +38,8 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         -------
         self
         """
-        data = {"X": X, "y": y, "metadata": _metadata(sample_weight)}
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        data = {"X": X, "y": y, "metadata": metadata}
         X, codes, weights = self._read(X, y, sample_weight)
         self._train(X, codes, weights, data)
         return self
@@ -46,18 +50,19 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         objective = self._objective(columns, weights)
         problems = self._problems(X, columns, weights, objective)
         starts = self._starts(problems, len(problems))
-        solutions = self._solve_all(problems, starts, data, self._described)
-        results = [solution.result for solution in solutions]
+        results = self._solve_all(problems, starts, data, self._described)
         self.coef_ = as_rows([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results])
         self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
-        self._report(solutions)
+        self._report(results)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
         """The data checked, the labels as 0, 1, …, and the weights of examples and classes."""
         self._require_parameters()
-        X, y = self._checked(X, y, multi_output=self._multi_label)
-        check_classification_targets(y)
+        # Whether X is finite is for the problem to look at, which counts its nonzeros as well.
+        X, y = self._checked(X, y, multi_output=self._multi_label, ensure_all_finite=False)
+        if y.ndim != 1 or y.dtype.kind not in DISCRETE:
+            check_classification_targets(y)
         weights = checked_weights(sample_weight, X.shape[0])
         codes = self._codes(y, weights)
         return X, codes, self._with_class_weights(codes, weights)
@@ -116,10 +121,10 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
             "classes_": self.classes_,
         }
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], float]:
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
         X, codes, weights = self._read(X, y, sample_weight)
         columns = self._targets(codes)
-        return self._problems(X, columns, weights, self._objective(columns, weights)), self.tol
+        return self._problems(X, columns, weights, self._objective(columns, weights))
 
     def decision_function(self, X: Any) -> Any:
         """The signed distance to the decision boundary, times the norm of the coefficients.
@@ -151,10 +156,6 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
-
-
-def _metadata(sample_weight: Any) -> dict[str, Any] | None:
-    return None if sample_weight is None else {"sample_weight": sample_weight}
 
 
 def by_link(scores: Any, link: Any) -> Any:

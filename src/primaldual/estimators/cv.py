@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -166,9 +165,7 @@ class LogisticRegressionCV(LogisticRegression):
                 model._softmax_problem(X_train, codes, own)
                 if model._is_softmax()
                 else Problem(X_train, column, "logistic", 1.0, own, bool(self.fit_intercept)),
-                lams, self.side, self.tol,
-                math.inf if self.max_iter is None else self.max_iter,
-                self.max_time, self._seed(),
+                lams, self._request(),
             )  # fmt: skip
             for k, result in enumerate(results):
                 models[k].append((np.atleast_2d(result.w), np.atleast_1d(result.intercept)))
@@ -341,9 +338,7 @@ class RidgeCV(Ridge):
         found = [
             walk(
                 Problem(X_train, column, "squared", 1.0, own, bool(self.fit_intercept)),
-                lams, self.side, self.tol,
-                math.inf if self.max_iter is None else self.max_iter,
-                self.max_time, self._seed(),
+                lams, self._request(),
             )
             for column in columns
         ]  # fmt: skip
@@ -410,5 +405,6 @@ def _adopt(model: Any, fitted: Any) -> None:
     """Take over the fitted attributes of another estimator, but not what is known of the input."""
     known = ("n_features_in_", "feature_names_in_", "classes_")
     for name, value in vars(fitted).items():
-        if name.endswith("_") and not name.startswith("_") and name not in known:
+        if name.endswith("_") and name not in known:
             setattr(model, name, value)
+    model._keep(fitted._outcome)

@@ -9,7 +9,6 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
-from ..engine.softmax import softmax_method
 from ..losses.custom import as_loss
 from ..problem.multinomial import Multinomial
 from . import to_sklearn
@@ -115,20 +114,19 @@ class LogisticRegression(LinearClassifierBase):
             super()._train(X, codes, weights, data)
             return
         problem = self._softmax_problem(X, codes, weights)
-        (solution,) = self._solve_all(
-            [problem], [self._softmax_start(problem)], data, self._described, softmax_method
+        (result,) = self._solve_all(
+            [problem], [self._softmax_start(problem)], data, self._described
         )
-        result = solution.result
         self.coef_, self.intercept_ = np.array(result.w), np.array(result.intercept)
         self.dual_coef_ = result.alpha.T / (problem.lam * problem.n)
-        self._report([solution])
+        self._report([result])
 
-    def _softmax_start(self, problem: Multinomial) -> tuple[Any, Any]:
+    def _softmax_start(self, problem: Multinomial) -> tuple[Any, Any] | None:
         """The last fit's W and α if asked for and of the same shape."""
         coef = to_dense(getattr(self, "coef_", np.empty(0)))
         usable = coef.shape == problem.shape and np.isfinite(coef).all()
         if not getattr(self, "warm_start", False) or not usable:
-            return None, None
+            return None
         dual = getattr(self, "dual_coef_", np.empty(0))
         if dual.shape != (len(problem.classes), problem.n):
             return coef, None

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
-from ..engine.softmax import softmax_method
 from ..problem import Problem
-from ..problem.multinomial import Multinomial
 from ..result import Result
-from ..solver import solve
-from .solving import Counted, method_for
+from .solving import Request, solve_one
 
 # The solutions along a path are extrapolated by a polynomial in log λ of this degree at most.
 DEGREE = 1
@@ -75,49 +72,32 @@ def path(
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"lams must be a list of positive numbers, got {lams!r}.")
     problem = Problem(X, y, loss, float(values.max()), sample_weight, fit_intercept)
-    limit = math.inf if max_iter is None else max_iter
-    return walk(problem, values, side, tol, limit, max_time, seed)
+    return walk(problem, values, Request(tol, max_iter, max_time, side, seed))
 
 
-def walk(
-    problem: Any,
-    lams: FloatArray,
-    side: str,
-    tol: float,
-    max_iter: float,
-    max_time: float | None,
-    seed: Any,
-) -> list[Any]:
+def walk(problem: Any, lams: FloatArray, request: Request) -> list[Result]:
     """The results for ``lams``, in their order, each started where the last ones point to."""
-    deadline = None if max_time is None else time.perf_counter() + max_time
-    results: dict[int, Any] = {}
-    steps: list[tuple[float, Any]] = []  # log λ and result so far
+    deadline = None if request.max_time is None else time.perf_counter() + request.max_time
+    results: dict[int, Result] = {}
+    steps: list[tuple[float, Result]] = []  # log λ and result so far
     for index in np.argsort(-lams, kind="stable"):
         lam = float(lams[index])
-        if steps and steps[-1][0] == math.log(lam):  # the same λ once more
-            results[int(index)] = steps[-1][1]
-            continue
-        here = problem = problem.related(lam=lam)  # with what the last one has computed
-        w, alpha, near = _extrapolated(steps[-DEGREE - 1 :], math.log(lam))
-        left = None if deadline is None else max(deadline - time.perf_counter(), 0.0)
-        if isinstance(here, Multinomial):
-            method = softmax_method(here, side, tol)
-        else:
-            here.near = near
-            method = method_for(here, side, tol, warm=bool(steps))
-        result = solve(
-            here, Counted(method, first=(w, alpha)),
-            tol=tol, max_passes=max_iter, max_time=left, seed=seed,
-        )  # fmt: skip
-        results[int(index)] = result
-        steps.append((math.log(lam), result))
+        if not steps or steps[-1][0] != math.log(lam):
+            problem = problem.related(lam=lam)  # with what the last one has computed
+            start, near = _extrapolated(steps[-DEGREE - 1 :], math.log(lam))
+            if near is not None:
+                problem.near = near
+            steps.append(
+                (math.log(lam), solve_one(problem, request, request.seed, deadline, start))
+            )
+        results[int(index)] = steps[-1][1]
     return [results[index] for index in range(len(lams))]
 
 
-def _extrapolated(steps: list[tuple[float, Any]], log_lam: float) -> tuple[Any, Any, Any]:
-    """w, α and the intercept on the polynomial in log λ through the given solutions."""
+def _extrapolated(steps: list[tuple[float, Any]], log_lam: float) -> tuple[Any, Any]:
+    """(w, α) and the intercept on the polynomial in log λ through the given solutions."""
     if not steps:
-        return None, None, 0.0
+        return None, None
     at = np.array([place for place, _ in steps])
     shares = np.ones(len(at))
     for k in range(len(at)):  # Lagrange's basis at the new place
@@ -128,4 +108,4 @@ def _extrapolated(steps: list[tuple[float, Any]], log_lam: float) -> tuple[Any, 
         parts = [getattr(result, name) for _, result in steps]
         return sum(share * part for share, part in zip(shares, parts, strict=True))
 
-    return combined("w"), combined("alpha"), combined("intercept")
+    return (combined("w"), combined("alpha")), combined("intercept")

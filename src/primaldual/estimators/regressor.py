@@ -49,21 +49,22 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         def described(w: FloatArray, intercept: Any) -> dict[str, Any]:
             return {"coef_": w.copy(), "intercept_": float(intercept) + offsets[0]}
 
-        solutions = self._solve_all(problems, starts, data, described)
-        results = [solution.result for solution in solutions]
+        results = self._solve_all(problems, starts, data, described)
         self.coef_ = as_rows([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results]) + offsets
         self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
         if y.ndim == 1:
             self.coef_, self.dual_coef_ = self.coef_[0], self.dual_coef_[0]
             self.intercept_ = float(self.intercept_[0])
-        self._report(solutions)
+        self._report(results)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
         """The data checked, the targets as float64, and the weights."""
         self._require_parameters()
-        X, y = self._checked(X, y, y_numeric=True, multi_output=self._multi_output)
+        X, y = self._checked(
+            X, y, y_numeric=True, multi_output=self._multi_output, ensure_all_finite=False
+        )
         weights = checked_weights(sample_weight, X.shape[0])
         y = np.asarray(y, dtype=np.float64)
         strengths = np.size(self._strengths())
@@ -93,10 +94,10 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         """The loss, or one of its kind."""
         return as_loss("squared")
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], float]:
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
         X, y, weights = self._read(X, y, sample_weight)
         columns, _ = self._columns(y, weights)
-        return self._problems(X, columns, weights, self._objective(columns, weights)), self.tol
+        return self._problems(X, columns, weights, self._objective(columns, weights))
 
     def predict(self, X: Any) -> Any:
         """The predicted targets.

@@ -38,7 +38,7 @@ class LinearSVC(LinearClassifierBase):
     C : float, default=1.0
         The inverse of the strength of the regularisation.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        ψ(m) = max(0, 1 − m)², or the hinge max(0, 1 − m). The hinge has a corner: ``dual=False``
+        ψ(m) = max(0, 1 − m)², or the hinge max(0, 1 − m). The hinge is not smooth: ``dual=False``
         and ``side="primal"`` are refused for it.
     dual : bool or "auto", default="auto"
         As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
@@ -184,7 +184,7 @@ class LinearSVR(LinearRegressorBase):
     C : float, default=1.0
         The inverse of the strength of the regularisation.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        max(0, |r| − ε) or its square. The first has corners: ``dual=False`` and ``side="primal"``
+        max(0, |r| − ε) or its square. The first is not smooth: ``dual=False`` and ``side="primal"``
         are refused for it.
     dual : bool or "auto", default="auto"
         As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it

@@ -11,7 +11,7 @@ from .. import checkpoints
 from .._types import FloatArray
 from ..advice import Advice
 from ..engine.auto import Auto, engine_method
-from ..engine.one_side import SIDES, OneSide
+from ..engine.one_side import SIDES, OneSide, WarmAuto
 from ..engine.softmax import softmax_method
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
@@ -86,10 +86,10 @@ def solve(
     (True, True)
     """
     limits = _limits(tol, max_passes, max_iter, max_time)
-    name, runner = _as_method(problem, method, tol, side)
+    begin = _start_point(problem, start)
+    name, runner = _as_method(problem, method, tol, side, begin.is_guess)
     chosen = require_usable(problem, name, runner, sampling)
     rng = generator(seed)
-    begin = _start_point(problem, start)
     run = Run(problem, name, runner, limits, callback)
     checkpoint = checkpoints.current()
     if checkpoint is None:
@@ -108,13 +108,13 @@ def solve(
 
 
 def _as_method(
-    problem: Problem | Multinomial, method: Any, tol: float, side: str
+    problem: Problem | Multinomial, method: Any, tol: float, side: str, warm: bool
 ) -> tuple[str, Method]:
     """The method's name and the method, ready to start."""
     if side not in SIDES:
         raise ValueError(f"side must be one of {', '.join(SIDES)}, got {side!r}.")
     if isinstance(method, str) and method == "auto":
-        return "auto", _engine(problem, tol, side)
+        return "auto", _engine(problem, tol, side, warm)
     if side != "auto":
         raise ValueError(
             f"side={side!r} needs method='auto', got {method!r}: a method has a side of its own. "
@@ -140,12 +140,14 @@ def _as_method(
     return names.get(type(method), type(method).__name__), completed(method)
 
 
-def _engine(problem: Problem | Multinomial, tol: float, side: str) -> Method:
+def _engine(problem: Problem | Multinomial, tol: float, side: str, warm: bool) -> Method:
     """The engine for a kind of problem, free to choose or kept to one side."""
     if isinstance(problem, Multinomial):
         chosen: Method = softmax_method(problem, side, tol)
         return chosen
-    return Auto(tol) if side == "auto" else OneSide(side, tol)
+    if side != "auto":
+        return OneSide(side, tol)
+    return WarmAuto(tol) if warm else Auto(tol)
 
 
 def _advised(problem: Any, advice: Advice) -> tuple[str, str]:

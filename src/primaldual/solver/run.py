@@ -91,7 +91,7 @@ class Run:
             self.iterations,
         )  # fmt: skip
         self.trace.entries.append(entry)
-        asked = self.callback is not None and self.callback(entry) is True
+        asked = self.callback is not None and self.callback(entry._replace(proof=seen)) is True
         if not math.isfinite(seen.primal):
             self.status = Status.NOT_FINITE
         elif best.proves(self.limits.tol):

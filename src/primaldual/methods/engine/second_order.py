@@ -14,6 +14,7 @@ from ..._types import FloatArray
 from ...complexity import Complexity
 from ...losses import loss_loop_slopes, loss_nearest_dual, loss_quick_gap
 from ...problem import Problem
+from ...problem.base import LinearProblem
 
 # A problem is small if its data is dense and a whole Newton solve is one compiled call of a few ms:
 # n d² is at most SMALL_WORK multiply-adds (a Hessian takes half as many), with no more than
@@ -49,9 +50,10 @@ ENOUGH, LEAST_GAP = 0.5, 1e-20
 WIDEST = 1e12
 
 
-def is_small(problem: Problem) -> bool:
+def is_small(problem: LinearProblem) -> bool:
     """Whether the data is dense and a whole Newton solve is one compiled call of a few ms."""
-    few = problem.d <= SMALL_FEATURES and problem.n * problem.d**2 <= SMALL_WORK
+    unknowns = math.prod(problem.shapes[0])
+    few = unknowns <= SMALL_FEATURES and problem.n * unknowns**2 <= SMALL_WORK
     return few and not problem.matrix.is_sparse
 
 
