@@ -18,7 +18,7 @@ from .complexity import (
     structure_cost,
     unbounded,
 )
-from .engine.choice import first_choice, well_stored
+from .engine import choose
 from .engine.forecast import likely_side
 from .losses.custom import loss_name
 from .methods import METHODS
@@ -267,7 +267,7 @@ def _bounds(problem: Problem, sampling: str) -> Bounds:
 def _practice(problem: Problem) -> Practice:
     """What the engine would do, and how sure it can be."""
     name, why, factor = likely_side(problem)
-    first, reason = first_choice(well_stored(problem))
+    choice = choose(problem)
     if not problem.is_smooth:
         kind = "corners"
     elif problem.n < problem.d:
@@ -277,9 +277,9 @@ def _practice(problem: Problem) -> Practice:
     else:
         kind = "clear" if factor >= _CLOSE else "close"
     evidence = [why]
-    if first != name:
-        evidence.append(f"solve starts with {first} ({reason})")
-    return Practice(METHODS[name].side, first, _CONFIDENCE[kind], tuple(evidence))
+    if choice.method != name:
+        evidence.append(f"solve starts with {choice.method} ({choice.why})")
+    return Practice(METHODS[name].side, choice.method, _CONFIDENCE[kind], tuple(evidence))
 
 
 def stated_complexity(

@@ -17,7 +17,7 @@ from scipy import sparse
 from primaldual import METHODS, LogisticRegression, Problem, container, datasets, path, solve
 from primaldual.checkpoints import CheckpointError, CheckpointWarning, checkpointing, current
 from primaldual.container import ContainerError
-from primaldual.engine import auto
+from primaldual.engine import Auto
 from primaldual.estimators import LogisticRegressionCV, Ridge
 from primaldual.methods import Method
 from primaldual.methods.engine.dual_cd import DualCD
@@ -103,14 +103,13 @@ def test_every_method_goes_on_to_the_same_bits(name, fit_intercept, place, monke
 
 @pytest.mark.parametrize("density", [0.05, 0.5], ids=["sparse", "made dense"])
 def test_the_engine_goes_on_after_a_change_of_methods(density, place, monkeypatch, quick_disk):
-    monkeypatch.setattr(auto, "first_choice", lambda problem, tol: ("dual_cd", "to begin with"))
-    monkeypatch.setattr(auto, "TRUST", 1e-9)  # any rescue looks better than going on
     rng = np.random.default_rng(0)
     X = sparse.random(500, 300, density, random_state=1, format="csr")
     y = np.sign(X @ rng.standard_normal(300) + 0.1 * rng.standard_normal(500))
 
     def run():
-        return solve(Problem(X, y, lam=1e-5, fit_intercept=True), tol=1e-10, seed=0)
+        problem = Problem(X, y, lam=1e-7, fit_intercept=True)
+        return solve(problem, Auto(1e-10, first="dual_cd"), tol=1e-10, seed=0)
 
     alone = run()
     assert len(alone.trace.notes) > 1, "the method has not changed"

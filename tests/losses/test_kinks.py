@@ -12,7 +12,7 @@ from sklearn import svm
 
 from primaldual import METHODS, Problem, advise, datasets, faceoff, load, solve
 from primaldual.checkpoints import checkpointing
-from primaldual.engine.choice import first_choice
+from primaldual.engine import choose
 from primaldual.estimators import LinearClassifier, LinearRegressor, LinearSVC, LinearSVR, path
 from primaldual.losses import LOSSES, EpsilonInsensitive
 from primaldual.report import numbers, page
@@ -182,8 +182,8 @@ def test_methods_that_need_a_smooth_loss_say_so(name):
 
 def test_the_engine_starts_where_the_shape_says():
     tall, wide = hard_problem("hinge", 5000, 20), hard_problem("hinge", 300, 3000)
-    assert first_choice(tall)[0] == "ssnal"
-    assert first_choice(wide)[0] == "dual_cd"
+    assert choose(tall).method == "ssnal"
+    assert choose(wide).method == "dual_cd"
     for problem in (tall, wide):
         assert solve(problem, tol=1e-6, seed=0).converged
 
@@ -192,7 +192,7 @@ def test_dual_descent_that_is_slow_is_relieved():
     """Some epochs are cheaper than Newton steps on this data, but very many are needed."""
     X = datasets.zipf_text(800, 2000, 30, seed=0)
     problem = Problem(X, datasets.labels(X, noise=0.3, seed=1), "hinge", lam=1e-6)
-    assert first_choice(problem)[0] == "dual_cd"
+    assert choose(problem).method == "dual_cd"
     result = solve(problem, tol=1e-9, seed=0)
     assert result.converged, result
     assert result.trace.methods[-1] == "ssnal"
@@ -407,7 +407,7 @@ def test_the_primal_side_is_refused(model):
     problem = hard_problem("hinge", n=60, d=3)
     for n in (60, 3):
         X, y = dense_data(problem)[:n], np.resize([1.0, -1.0], n)
-        with pytest.raises(ValueError, match=r"side must be 'auto' or 'dual'.*corners"):
+        with pytest.raises(ValueError, match=r"side must be 'auto' or 'dual'.*kinks"):
             model.fit(X, y)
 
 

@@ -1,6 +1,6 @@
-"""Which side of coordinate descent should be faster: for ``advise``, which may look closer.
+"""What to expect of each side before a solve: for people, who may look closer than the engine.
 
-The engine has no time for it; what it does before its first step is in ``choice``.
+The engine has no time for it; what it does before its first step is in ``rules``.
 """
 
 from __future__ import annotations
@@ -8,45 +8,39 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from scipy.linalg import eigh, eigh_tridiagonal
-
-from .._types import FloatArray
-from ..methods.engine.second_order import hessian_work
+from ..methods.engine import ENGINE
 from ..problem import Problem
-from .choice import crowded, descent_choice, sample_size, sampled
-from .prices import (
+from .costs import (
     EPOCHS_PER_BOUND,
-    FLOP,
     FREE_BOUND,
+    KINK_STEPS,
     LEAST_EPOCHS,
-    SCATTERED,
+    cg_cost,
     dual_bound,
-    epoch_price,
+    epoch_cost,
+    expected_epochs,
+    gram_cost,
     nearly_orthogonal,
-    product_price,
+    newton_cost,
+    newton_steps,
+    truncated_cost,
 )
+from .look import DENSE_SPECTRUM, is_crowded, smallest_eigenvalue, spectrum_cost
+from .rules import choose, choose_descent
+from .watch import is_descent
 
-# Coordinate descent takes about so many passes to six digits: this times the root of T/‖X‖₀, fewer
-# where that is small, or this times that power of one over the smallest eigenvalue of the Hessian
-# in unit diagonal. Measured on 900 problems, within a factor of two or three. The curvature of a
-# loss that is not quadratic is about this part of β.
+# Passes of coordinate descent to six digits: BOUND_PASSES times the root of T/‖X‖₀, fewer where
+# that is small, or BY_SPECTRUM times this power of one over the smallest eigenvalue of the Hessian
+# in unit diagonal. Measured on 900 problems, within a factor of two or three.
 BOUND_PASSES = 10.4
 BY_SPECTRUM, PASSES_POWER = {"primal": 8.0, "dual": 1.5}, 0.7
-# At best it takes so many; on the dual, where the examples are not nearly orthogonal. On the primal
-# it may be so many times more, where the features are so full that they should overlap.
+# At best it takes this many; on the dual, where the examples are not nearly orthogonal. On the
+# primal it may be this many times more, where the features have enough nonzeros to overlap.
 AT_BEST = {"primal": 8.0, "dual": 15.0}
 CROWDED = {"sparse": 10.0, "dense": 2.0}
-TYPICAL_CURVATURE = 0.4
-# Up to so many coordinates all eigenvalues can be had; else by so many steps of Lanczos.
-DENSE_SPECTRUM, LANCZOS_STEPS = 500, 60
-# They are worth at most this part of the geometric mean of what the side with the bound should cost
-# and the other one at best, and about the latter. Beside making the matrix they take so many
-# nanoseconds for a call, for an entry, and times the cube of its size.
+# The eigenvalue is worth at most this fraction of the geometric mean of what the side with the
+# bound should cost and the other one at best, and this many times the latter.
 LOOK, DEAREST_LOOK = 0.3, 1.2
-EIGEN_CALL, EIGEN_ENTRY, EIGEN_FLOP = 250_000.0, 3.0, 0.07
-# No eigenvalue is taken for smaller, nor looked for where the diagonal is larger than this.
-TINIEST, HUGE = 1e-15, 1e300
 
 
 class Likely(NamedTuple):
@@ -59,7 +53,7 @@ class Likely(NamedTuple):
 
 
 def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> Likely:
-    """As ``descent_choice``, from a closer look at the data than a solve can afford.
+    """As ``choose_descent``, from a closer look at the data than a solve can afford.
 
     Passes of coordinate descent follow the condition of its side: on the side with more
     coordinates than the data has dimensions that is T, on the other one the smallest eigenvalue of
@@ -71,10 +65,10 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
     tall = problem.n >= problem.d
     few = problem.n <= DENSE_SPECTRUM and quadratic and not problem.matrix.is_sparse
     if not problem.is_smooth or not (tall or (few and not nearly_orthogonal(problem))):
-        return Likely(*descent_choice(problem, tol), math.inf)
+        return _unseen(problem, tol, math.inf)
     digits = math.log(1.0 / min(max(tol, 1e-15), 0.1)) / math.log(1e6)
-    prices = {"primal": epoch_price(problem, "primal_cd") / 3}
-    prices["dual"] = epoch_price(problem, "dual_cd")
+    prices = {"primal": epoch_cost(problem, "primal_cd") / 3}
+    prices["dual"] = epoch_cost(problem, "dual_cd")
     # The passes of one side follow from its bound; the other one needs these, or more.
     bounded, seen = ("dual", "primal") if tall else ("primal", "dual")
     bound = dual_bound(problem) if tall else problem.features.bound
@@ -88,10 +82,10 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
         why = f"{about} no fewer than {passes[seen]:.2g} on the {seen} side"
         return Likely(f"{bounded}_cd", why, math.inf)
     stake = LOOK * math.sqrt(costs[bounded]) * math.sqrt(costs[seen])
-    if not closely and _look_price(problem) > min(stake, DEAREST_LOOK * costs[seen]):
+    if not closely and spectrum_cost(problem) > min(stake, DEAREST_LOOK * costs[seen]):
         if not tall:
-            return Likely(*descent_choice(problem, tol), math.nan)
-        if crowded(problem):
+            return _unseen(problem, tol, math.nan)
+        if is_crowded(problem):
             passes[seen] *= CROWDED["sparse" if problem.matrix.is_sparse else "dense"]
         name = min(passes, key=lambda side: passes[side] * prices[side])
         why = f"{about} perhaps {passes[seen]:.2g} on the {seen} side; to look would take too long"
@@ -104,17 +98,10 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
     return Likely(f"{name}_cd", why, max(costs.values()) / costs[name])
 
 
-def _look_price(problem: Problem) -> float:
-    """What ``smallest_eigenvalue`` costs, by feature with n ≥ d and by example otherwise."""
-    if problem.n >= problem.d:
-        size, part, work = problem.d, sample_size(problem) / problem.n, hessian_work(problem)
-    else:
-        size, part, work = problem.n, 1.0, float(problem.n) ** 2 * problem.d / 2
-    part = min(part, 1.0)
-    if size > DENSE_SPECTRUM:
-        return LANCZOS_STEPS * part * product_price(problem)
-    matrix = part * work * (SCATTERED if problem.matrix.is_sparse else FLOP)
-    return matrix + EIGEN_CALL + EIGEN_ENTRY * size**2 + EIGEN_FLOP * size**3
+def _unseen(problem: Problem, tol: float, factor: float) -> Likely:
+    """The side that the engine would take, without a look."""
+    choice = choose_descent(problem, tol)
+    return Likely(choice.method, choice.why, factor)
 
 
 def _passes_by_bound(bound: float) -> float:
@@ -123,49 +110,37 @@ def _passes_by_bound(bound: float) -> float:
     return max(LEAST_EPOCHS, min(short, BOUND_PASSES * math.sqrt(bound)))
 
 
-def smallest_eigenvalue(problem: Problem, by: str) -> float:
-    """Of h Xᵀ Diag(c) X + λn I, or of its twin by example, scaled to unit diagonal.
+class Expected(NamedTuple):
+    """What a solve on one side should need."""
 
-    h is a typical φ''. The former is taken from a sample of the examples; with many features some
-    steps of Lanczos find the eigenvalue, or a larger number.
+    method: str  # that it starts with
+    passes: float  # over the data
+    seconds: float
+
+
+def expected(problem: Problem, side: str, tol: float) -> Expected:
+    """What a solve on one side should need; no method and infinity where it has none.
+
+    For coordinate descent the passes come from the theory's bounds, or from the cost of the
+    second-order method of that side that would take over, if that is less.
     """
-    some = sampled(problem) if by == "feature" else problem
-    scale = problem.n / some.n * problem.beta
-    if not problem.loss.quadratic:
-        scale *= TYPICAL_CURVATURE
-    lam_n = problem.lam * problem.n
-    side = some.features if by == "feature" else some.examples
-    diagonal = scale * side.squared_norms + lam_n
-    if not diagonal.max() < HUGE:
-        return TINIEST  # numbers whose squares are not: nothing is known
-    roots = 1.0 / np.sqrt(diagonal)
-    if side.size <= DENSE_SPECTRUM:
-        if by == "feature":
-            gram = some.matrix.gram_of_features(some.sample_weight)
-        else:
-            gram = some.matrix.gram_of_examples()
-        gram *= scale * np.outer(roots, roots)
-        gram[np.diag_indices(side.size)] = 1.0
-        found = eigh(gram, lower=True, eigvals_only=True, subset_by_index=[0, 0])[0]
+    if side == "primal" and not problem.is_smooth:
+        return Expected("none", math.inf, math.inf)
+    choice = choose(problem, tol, side)
+    name, problem = choice.method, choice.facts.problem
+    if not is_descent(name):
+        steps = newton_steps(problem) if problem.is_smooth else KINK_STEPS
+        return Expected(name, float(steps), choice.seconds)
+    if not problem.is_smooth:
+        return Expected(name, math.inf, math.inf)
+    least = min(max(tol, 1e-15), 0.5)
+    passes = ENGINE[name]().complexity(problem, None).passes(least)
+    if name == "dual_cd" and problem.n >= problem.d:
+        passes = min(passes, expected_epochs(problem, tol))
+    seconds = passes * epoch_cost(problem, name) * 1e-9
+    if side == "primal":
+        most = min(newton_cost(problem), truncated_cost(problem, problem.beta))
     else:
-        found = _lanczos(some, scale, lam_n, roots)
-    return float(max(found, lam_n / float(diagonal.max()), TINIEST))
-
-
-def _lanczos(problem: Problem, scale: float, lam_n: float, roots: FloatArray) -> float:
-    """The smallest Ritz value after some steps from a random vector."""
-    before, v = np.zeros(problem.d), np.random.default_rng(0).standard_normal(problem.d)
-    v /= np.linalg.norm(v)
-    along: list[float] = []
-    beside: list[float] = []
-    for _ in range(min(LANCZOS_STEPS, problem.d)):
-        z = problem.matrix.times(roots * v)
-        u = roots * (scale * problem.matrix.transposed_times(problem.sample_weight * z))
-        u += lam_n * roots**2 * v
-        along.append(float(u @ v))
-        u -= along[-1] * v + (beside[-1] * before if beside else 0.0)
-        beside.append(float(np.linalg.norm(u)))
-        if beside[-1] <= 1e-10:
-            break
-        before, v = v, u / beside[-1]
-    return float(eigh_tridiagonal(along, beside[: len(along) - 1], eigvals_only=True)[0])
+        most = min(gram_cost(problem), cg_cost(problem, passes, math.log(1.0 / least)))
+    part = min(most * 1e-9 / seconds, 1.0) if seconds > 0 else 1.0
+    return Expected(name, part * passes, part * seconds)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._cached import cached_property
 from .._types import FloatArray
 from ..advice import Advice
-from ..engine.one_side import SIDES
+from ..engine import SIDES
 from ..problem import Problem
 from ..result import Result, Status
 from .callbacks import CallbackSupportMixin

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._types import FloatArray
-from ..engine.choice import first_choice
-from ..engine.one_side import first_on
+from ..engine import choose
 from ..methods import METHODS
 from ..methods.engine.second_order import is_small
 from ..problem import Problem
@@ -43,8 +42,9 @@ def problems_on(
     """One problem per column of targets, on the data of the first."""
     if len(targets) == 1:
         return [first]
-    name = first_choice(first)[0] if side == "auto" else first_on(first, side)[0]
-    getattr(first.matrix, METHODS[name].layout)  # built once, before they run in parallel
+    getattr(
+        first.matrix, METHODS[choose(first, side=side).method].layout
+    )  # built once, before they run in parallel
     return [first.related(lam, column) for lam, column in zip(lams, targets, strict=True)]
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from .. import checkpoints
 from .._types import FloatArray
 from ..advice import Advice
-from ..engine.auto import Auto, engine_method
-from ..engine.one_side import SIDES, OneSide, WarmAuto
+from ..engine import SIDES, Auto
 from ..engine.softmax import softmax_method
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
 from ..methods.base import ANY_SAMPLING, completed, coordinates
+from ..methods.engine import engine_method
 from ..problem import Problem
 from ..problem.multinomial import Multinomial
 from ..result import Result
@@ -121,7 +121,7 @@ def _as_method(
             "Leave one of the two out."
         )
     if isinstance(method, Advice):
-        return "auto", Auto(tol, _advised(problem, method))
+        return "auto", Auto(tol, first=_advised(problem, method))
     if isinstance(method, str):
         if isinstance(problem, Multinomial):
             raise ValueError(f"method must be 'auto' for a Multinomial, got {method!r}.")
@@ -145,13 +145,11 @@ def _engine(problem: Problem | Multinomial, tol: float, side: str, warm: bool) -
     if isinstance(problem, Multinomial):
         chosen: Method = softmax_method(problem, side, tol)
         return chosen
-    if side != "auto":
-        return OneSide(side, tol)
-    return WarmAuto(tol) if warm else Auto(tol)
+    return Auto(tol, side, warm)
 
 
-def _advised(problem: Any, advice: Advice) -> tuple[str, str]:
-    """The method that the advice names, and why it is taken."""
+def _advised(problem: Any, advice: Advice) -> str:
+    """The method that the advice names."""
     if advice.practice is None:
         raise ValueError(
             "method: this advice comes without its data, so it names no method. "
@@ -162,7 +160,7 @@ def _advised(problem: Any, advice: Advice) -> tuple[str, str]:
             f"method: the advice is on {advice.n} examples of {advice.d} features, the problem has "
             f"{problem.n} of {problem.d}. Ask again: solve(problem, advise(problem))."
         )
-    return advice.practice.method, "as advised"
+    return advice.practice.method
 
 
 def require_usable(problem: Any, name: str, method: Method, sampling: Any) -> Sampling | None:

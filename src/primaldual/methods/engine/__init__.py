@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from inspect import signature
+from typing import Any
+
 from ..base import Method
 from .dual_cd import DualCD
 from .gram_newton import GramNewton
@@ -22,4 +25,14 @@ ENGINE: dict[str, type[Method]] = {
     "ssnal": SSNAL,
 }
 
-__all__ = ["ENGINE"]
+# Those that take the tolerance, to save work on the way.
+_AIMED = {name for name, kind in ENGINE.items() if "tol" in signature(kind).parameters}
+
+
+def engine_method(name: str, tol: float) -> Any:
+    """The method of that name, on its way to the relative gap ``tol``."""
+    kind: Any = ENGINE[name]
+    return kind(tol) if name in _AIMED else kind()
+
+
+__all__ = ["ENGINE", "engine_method"]

@@ -1,0 +1,350 @@
+"""Which method a solve starts with: a list of rules, of which the first that applies decides.
+
+A rule compares costs (``costs``) or looks at the data where that costs little (``look``). What it
+gets wrong is corrected while the method runs (``hand_over``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .._cached import cached_property
+from .._types import Side
+from ..losses.custom import loss_name
+from ..methods.engine import ENGINE
+from ..methods.engine.second_order import is_small
+from ..problem import Problem
+from .costs import (
+    FEW_EPOCHS_DENSE,
+    FEWEST_PRODUCTS,
+    LEAST_ROUNDS,
+    dual_bound,
+    dual_cost,
+    epoch_cost,
+    expected_epochs,
+    few_products_cost,
+    gram_cost,
+    is_brief,
+    is_curved,
+    kink_cost,
+    least_direct_cost,
+    newton_cost,
+    newton_steps,
+    primal_cost,
+    well_stored,
+)
+from .look import is_crowded, overlap_cost, overlaps_little
+
+# Rounds before the observed contraction of a method is trusted, and the least such a trial is
+# counted with, in nanoseconds: below, watching takes as long as solving.
+TRIAL_EPOCHS, TRIAL_ROUNDS = 4, 2
+TRIAL_COST = 500_000.0
+# A trial of descent that costs less than this fraction of any factorisation is always made.
+NEARLY_FREE = 0.15
+# Nanoseconds that pricing the alternatives takes: a trial that costs less is made at once.
+CHOOSING = 150_000.0
+# A method whose cost may also turn out far higher has to cost, at best, this fraction of the next
+# best; the one Newton step on dense data is priced exactly, so there it has to be far cheaper.
+HOPE, HOPE_FOR_ONE_STEP = 0.7, 0.05
+# Where the features may overlap, truncated Newton in one call is hardly ever far from the best.
+# What replaces it has to cost at most this fraction of it, less for a curved loss.
+MUCH_LESS, MUCH_LESS_IF_CURVED = 0.8, 0.5
+# The data is looked at if that costs at most this fraction of what is to be decided.
+LOOK = 0.15
+# With n ≥ d, ``ssnal`` is always taken up to this cost: 40 ms.
+CHEAP_KINKS = 40e6
+# From a start near the solution Newton's method takes about this many steps, dual coordinate
+# descent about this many epochs: medians along paths of λ.
+WARM_STEPS, WARM_EPOCHS = 2, 12
+
+
+SIDES = ("auto", "primal", "dual")
+
+
+class Facts:
+    """What the rules ask about a problem, found when first asked; costs are in nanoseconds.
+
+    A method of the other side, where ``side`` is not "auto", costs infinitely much.
+    """
+
+    def __init__(self, problem: Problem, tol: float, side: str, warm: bool) -> None:
+        self.problem, self.tol, self.side, self.warm = problem, tol, side, warm
+        self.tall = problem.n >= problem.d
+        self.wide = not self.tall
+        self.dense = not problem.matrix.is_sparse
+
+    @property
+    def small(self) -> bool:
+        """Whether one call makes all Newton steps in a few milliseconds at most."""
+        return is_small(self.problem)
+
+    @property
+    def one_call(self) -> bool:
+        """Whether truncated Newton is over in one call, with n ≥ d."""
+        return self.tall and is_brief(self.problem)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the features should overlap, by their number of nonzeros."""
+        return is_crowded(self.problem)
+
+    @cached_property
+    def epoch(self) -> float:
+        """An epoch on the dual."""
+        return epoch_cost(self.problem, "dual_cd")
+
+    @cached_property
+    def descent(self) -> float:
+        """Coordinate descent, on the dual unless only the primal is allowed."""
+        if self.side == "primal":
+            epochs = expected_epochs(self.problem, self.tol)
+            return epochs * epoch_cost(self.problem, "primal_cd")
+        return dual_cost(self.problem, self.tol)
+
+    @cached_property
+    def newton(self) -> float:
+        """Newton's method on the features."""
+        return math.inf if self.side == "dual" else newton_cost(self.problem)
+
+    @cached_property
+    def gram(self) -> float:
+        """Newton's method on the examples; infinite if it surely costs more than descent."""
+        return math.inf if self.side == "primal" else gram_cost(self.problem, self.descent)
+
+    @cached_property
+    def direct(self) -> float:
+        """The cheaper method that factors a matrix."""
+        return min(self.newton, self.gram)
+
+    @cached_property
+    def products(self) -> float:
+        """Truncated Newton, where a few products are enough."""
+        return few_products_cost(self.problem)
+
+    @cached_property
+    def fewest_products(self) -> float:
+        """The same, where features hardly overlap."""
+        return few_products_cost(self.problem, FEWEST_PRODUCTS)
+
+    @cached_property
+    def kinks(self) -> float:
+        """``ssnal`` on a loss with kinks."""
+        return kink_cost(self.problem)
+
+    @property
+    def one_step(self) -> bool:
+        """Whether Newton's method on dense data takes a single step, whose cost is known well."""
+        return self.problem.loss.quadratic and self.dense
+
+    def newton_at_most(self, most: float) -> bool:
+        """Whether Newton's method costs at most that; often known without a pass."""
+        return self.side != "dual" and newton_cost(self.problem, most) <= most
+
+    def nearly_free_trial(self) -> bool:
+        """Whether a trial of dual descent costs little beside any factorisation."""
+        trial = max(TRIAL_COST, TRIAL_EPOCHS * self.epoch)
+        return trial <= NEARLY_FREE * least_direct_cost(self.problem)
+
+    def overlaps_little(self, stake: float) -> bool:
+        """Whether features hardly overlap; no, if to look costs a good part of ``stake``."""
+        return overlap_cost(self.problem) <= LOOK * stake and overlaps_little(self.problem)
+
+    def cost(self, method: str) -> float:
+        """What that method should cost."""
+        if method == "primal_cd":
+            return primal_cost(self.problem)
+        known = {"newton": "newton", "newton_cg": "products", "ssnal": "kinks"}
+        if method == "gram_newton":
+            return gram_cost(self.problem)
+        return float(getattr(self, known.get(method, "descent")))
+
+
+class Rule(NamedTuple):
+    """A method to start with, when, and why."""
+
+    method: str
+    when: Callable[[Facts], bool]
+    why: Callable[[Facts], str] | str
+
+
+def _always(f: Facts) -> bool:
+    return True
+
+
+def _warm_newton(f: Facts) -> bool:
+    if not f.warm or f.side == "dual":
+        return False
+    steps = min(WARM_STEPS / newton_steps(f.problem), 1.0)
+    return steps * f.newton <= WARM_EPOCHS * f.epoch
+
+
+def _descent_is_much_less(f: Facts) -> bool:
+    much_less = MUCH_LESS_IF_CURVED if is_curved(f.problem) else MUCH_LESS
+    return f.crowded and f.descent <= much_less * f.products
+
+
+def _rounds_hardly_overlap(f: Facts) -> bool:
+    best = min(f.direct, f.descent, f.products)
+    rounds = primal_cost(f.problem, LEAST_ROUNDS)
+    return f.tall and rounds <= HOPE * best and f.overlaps_little(best)
+
+
+def _products_hardly_overlap(f: Facts) -> bool:
+    least = f.fewest_products
+    return f.tall and f.dense and least < min(f.direct, f.descent) and f.overlaps_little(least)
+
+
+def _few_products(f: Facts) -> bool:
+    hope = HOPE_FOR_ONE_STEP if f.one_step else HOPE
+    return f.tall and f.products < hope * min(f.direct, f.descent)
+
+
+HARDLY_OVERLAP = "n ≥ d, and the features hardly overlap"
+NO_TIME = "so small that to choose would take longer than to try"
+
+# Which side's coordinate descent. With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular,
+# while T_P knows nothing of the curvature that the examples give P.
+DESCENT = (
+    Rule("primal_cd", lambda f: f.side == "primal", "asked for the primal side"),
+    Rule("dual_cd", lambda f: f.side == "dual", "asked for the dual side"),
+    Rule(
+        "dual_cd",
+        lambda f: f.wide,
+        "n < d: the examples are spread out, so the dual is well conditioned",
+    ),
+    Rule(
+        "primal_cd",
+        lambda f: f.descent > primal_cost(f.problem),
+        lambda f: f"n ≥ d, and the dual may need {dual_bound(f.problem):.2g} passes per factor e",
+    ),
+    Rule(
+        "dual_cd",
+        _always,
+        lambda f: f"the dual needs at most {dual_bound(f.problem):.2g} passes per factor e",
+    ),
+)
+
+SMOOTH = (
+    Rule("newton", _warm_newton, f"a start near the solution: about {WARM_STEPS} steps"),
+    Rule("newton", lambda f: f.small, "few features and few examples"),
+    # n ≥ d, and truncated Newton is over in one call.
+    Rule(
+        "newton",
+        lambda f: f.one_call and f.newton_at_most(f.products),
+        "few features: a matrix of that size costs less than a few products",
+    ),
+    Rule(
+        "dual_cd",
+        lambda f: f.one_call and _descent_is_much_less(f),
+        "the features overlap, and the dual needs few epochs",
+    ),
+    Rule("newton_cg", lambda f: f.one_call, f"n ≥ d, and {NO_TIME}"),
+    # Descent that costs next to nothing is tried first.
+    Rule("dual_cd", lambda f: f.wide and TRIAL_EPOCHS * f.epoch <= CHOOSING, NO_TIME),
+    Rule(
+        "dual_cd",
+        lambda f: f.wide and f.nearly_free_trial(),
+        "n < d: a few epochs cost next to nothing beside a matrix",
+    ),
+    # All else is priced.
+    Rule(
+        "gram_newton",
+        lambda f: f.wide and f.dense and gram_cost(f.problem) <= FEW_EPOCHS_DENSE * f.epoch,
+        "few examples: a matrix of that size costs less than any epochs",
+    ),
+    Rule("newton_cg", _products_hardly_overlap, HARDLY_OVERLAP),
+    Rule("primal_cd", _rounds_hardly_overlap, HARDLY_OVERLAP),
+    Rule("newton_cg", _few_products, "n ≥ d: a few products with the data may be enough"),
+    Rule(
+        "newton",
+        lambda f: f.newton <= min(f.gram, f.descent),
+        "few features: a matrix of that size costs less than a few epochs",
+    ),
+    Rule(
+        "gram_newton",
+        lambda f: f.gram <= f.descent,
+        "few examples: a matrix of that size costs less than a few epochs",
+    ),
+    *DESCENT,
+)
+
+KINKS = (
+    Rule(
+        "ssnal",
+        lambda f: f.tall and f.kinks <= CHEAP_KINKS,
+        "a loss with kinks and few features: Newton steps are cheap",
+    ),
+    Rule(
+        "ssnal",
+        lambda f: f.kinks <= f.descent,
+        "a loss with kinks: Newton steps cost less than the epochs to be expected",
+    ),
+    Rule("dual_cd", _always, "a loss with kinks: only the dual has coordinate steps"),
+)
+
+
+class Choice(NamedTuple):
+    """A method to start with, and what is expected of it."""
+
+    method: str
+    why: str
+    facts: Facts  # what decided
+
+    @property
+    def side(self) -> Side:
+        """Whose coordinates the method moves."""
+        return ENGINE[self.method].side
+
+    @property
+    def seconds(self) -> float:
+        """What the method should take on a common machine, rough where it is iterative."""
+        return 1e-9 * self.facts.cost(self.method)
+
+
+def choose(problem: Problem, tol: float = 1e-6, side: str = "auto", warm: bool = False) -> Choice:
+    """The method that ``solve`` starts with, and why.
+
+    Parameters
+    ----------
+    problem : Problem
+    tol : float
+        The relative gap to be reached.
+    side : str
+        "auto", or "primal" or "dual" to keep to the methods of one side.
+    warm : bool
+        Whether the start is near the solution.
+
+    Returns
+    -------
+    Choice
+        With ``method``, ``why``, ``side`` and the expected ``seconds``.
+    """
+    if side == "primal" and not problem.is_smooth:
+        raise ValueError(
+            f"side must be 'auto' or 'dual' for loss {loss_name(problem.loss)!r}, got "
+            "'primal'. The loss has kinks, and methods on the primal need a smooth one."
+        )
+    facts = Facts(well_stored(problem), tol, side, warm)
+    return _first(SMOOTH if problem.is_smooth else KINKS, facts)
+
+
+def choose_descent(problem: Problem, tol: float = 1e-6) -> Choice:
+    """The side on which coordinate descent should be faster, and why."""
+    facts = Facts(problem, tol, "auto", False)
+    return _first(DESCENT if problem.is_smooth else KINKS[-1:], facts)
+
+
+def _first(rules: tuple[Rule, ...], facts: Facts) -> Choice:
+    """What the first rule that applies says, among those for the side."""
+    for rule in rules:
+        if facts.side in ("auto", ENGINE[rule.method].side) and rule.when(facts):
+            why = rule.why if isinstance(rule.why, str) else rule.why(facts)
+            return Choice(rule.method, why, facts)
+    raise AssertionError("the last rule always applies")
+
+
+def trial_length(name: str) -> int:
+    """The rounds after which a method's contraction is looked at."""
+    return TRIAL_ROUNDS if name == "primal_cd" else TRIAL_EPOCHS
