@@ -60,7 +60,7 @@ KEPT = 12
 
 
 class Failure(Exception):
-    """What is told to the user in place of a traceback."""
+    """What the user reads in place of a traceback."""
 
 
 # ---- revisions

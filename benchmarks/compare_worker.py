@@ -162,7 +162,7 @@ def fitted(name: str, **parameters: Any) -> Callable[..., Any]:
 
 
 def walked(loss: str, count: int) -> Callable[..., Any]:
-    """A path of so many λ."""
+    """A path of ``count`` λ."""
 
     def call(X: Any, y: Any) -> Any:
         return primaldual.path(X, y, np.logspace(1, -2, count) / len(y), loss)
@@ -292,7 +292,7 @@ def _input_digest(data: Data) -> str:
 
 
 class Worker:
-    """One revision: prepares a task, and runs it when told to."""
+    """One revision: prepares a task, and runs it on command."""
 
     def __init__(self) -> None:
         self.task: Task | None = None
@@ -332,7 +332,7 @@ class Worker:
         return {}
 
     def _time(self, calls: int) -> dict[str, Any]:
-        """Seconds of one of so many calls in a row, of the clock and of the processor."""
+        """Seconds per call of a series, of the clock and of the processor."""
         assert self.task is not None
         call, data = self.task.call, self.data
         gc.disable()

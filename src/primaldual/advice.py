@@ -58,7 +58,7 @@ class Practice:
 # (docs/choose.md).
 _CLOSE = 1.3
 _CONFIDENCE = {"wide": 0.99, "clear": 0.97, "close": 0.92, "unseen": 0.87}
-_CONFIDENCE["corners"] = 1.0  # there is no other side
+_CONFIDENCE["kinks"] = 1.0  # there is no other side
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def _bounds(problem: Problem, sampling: str) -> Bounds:
     sides = (problem.features, problem.examples)
     if not problem.is_smooth:
         reason = (
-            f"the loss {loss_name(problem.loss)!r} has corners, so that β and with it both bounds "
+            f"the loss {loss_name(problem.loss)!r} has kinks, so that β and with it both bounds "
             "are infinite; only the dual has coordinate steps."
         )
         return Bounds(unbounded(sides[0]), unbounded(sides[1]), "dual", reason)
@@ -269,7 +269,7 @@ def _practice(problem: Problem) -> Practice:
     name, why, factor = likely_side(problem)
     choice = choose(problem)
     if not problem.is_smooth:
-        kind = "corners"
+        kind = "kinks"
     elif problem.n < problem.d:
         kind = "wide"
     elif math.isnan(factor):

@@ -107,7 +107,7 @@ def write(
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what kills in the middle of writes to ``path`` have left; nobody may be writing it."""
+    """Remove what killed writes to ``path`` have left; no process may be writing it now."""
     target = Path(os.path.realpath(path))
     before, after = _around(target)
     for entry in os.scandir(target.parent):

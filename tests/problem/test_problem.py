@@ -133,20 +133,6 @@ def test_sparse_and_dense_problems_have_the_same_certificate():
     assert one.gap == pytest.approx(other.gap, rel=1e-12)
 
 
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_a_certificate_made_in_one_call_is_the_one_made_in_several(as_sparse, monkeypatch):
-    problem = random_problem(8, n=20, d=9, as_sparse=as_sparse)
-    w, alpha = random_pair(problem, seed=3, scale=1.0)
-    assert problem.matrix.in_one_call
-    at_once = problem.certify(w, alpha)
-    for user in ("matrix", "products"):
-        monkeypatch.setattr(f"primaldual.data.{user}.ONE_CALL", 30)
-    assert not problem.matrix.in_one_call
-    in_parts = problem.certify(w, alpha)
-    for one, other in zip(at_once.__dict__.values(), in_parts.__dict__.values(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
 def test_a_point_outside_the_dual_domain_proves_nothing():
     problem = reference_problem("logistic")
     alpha = 1.5 * problem.y

@@ -5,6 +5,9 @@ generator of the draws) is named; everything else is written down, once for each
 what was shared before is shared after: arrays that are views of one memory, a generator that two
 states use. Floats keep their bits. What comes out can be written as JSON and arrays of bytes, and
 holds nothing that could be executed.
+
+One file because freezing and thawing mirror each other, kind by kind: a change in one has to be
+made beside the other.
 """
 
 from __future__ import annotations

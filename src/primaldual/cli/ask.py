@@ -79,6 +79,13 @@ def advise(
     if as_json:
         say_json(_advice_numbers(given, problem, advice, predicted, tol))
         return
+    _show_advice(given, problem, advice, predicted, tol)
+
+
+def _show_advice(
+    given: data.Labelled, problem: Problem, advice: Advice, predicted: dict[str, Any], tol: float
+) -> None:
+    """What ``advise`` prints."""
     say(given.describe())
     if given.question():
         say(given.question())
@@ -163,10 +170,7 @@ def faceoff(
     strength = data.Strength(C, lam, alpha)
     names = _names(methods)
     if html is not None:
-        from ..report.drawing import require_plots
-
-        require_plots()
-        data.require_place(html, file)
+        _require_page(html, file)
     if file is None:
         problems = _embedded_problems()
     else:
@@ -187,6 +191,13 @@ def faceoff(
             _write_page(outcome, place, features, title)
     if as_json:
         say_json(outcomes[0] if file is not None else outcomes)
+
+
+def _require_page(html: Path, file: str | None) -> None:
+    from ..report.drawing import require_plots
+
+    require_plots()
+    data.require_place(html, file)
 
 
 def _names(methods: str) -> list[str]:

@@ -110,10 +110,15 @@ def fit(
     if checkpoint is not None and saved.unfinished and checkpoint.exists():
         how = "" if stopped else " with a larger --max-time"
         remark(f"Give the same command again{how} to go on from {checkpoint}.")
+    _leave(model, stopped)
+
+
+def _leave(model: Any, stopped: bool) -> None:
+    """Exit with the code that says how the fit ended."""
     if stopped:
         remark("Interrupted: the model written is the best one so far.")
         raise typer.Exit(INTERRUPTED)
-    if model.dual_gap_ > tol:
+    if model.dual_gap_ > model.tol:
         raise typer.Exit(NOT_REACHED)
 
 
@@ -246,17 +251,15 @@ def path(
             given.table.X, first.y, values, first.loss, fit_intercept=not no_intercept, tol=tol,
             max_iter=max_passes, max_time=max_time, side=side.value, seed=seed,
         )  # fmt: skip
+    pairs = zip(values, results, strict=True)
     trained = (given.table.X, first.y)
-    rows = [
-        _row(float(value), result, trained, tested, given)
-        for value, result in zip(values, results, strict=True)
-    ]
+    rows = [_row(float(value), result, trained, tested, given) for value, result in pairs]
     if as_json:
         say_json({"source": given.table.source, "loss": given.loss, "tol": tol, "path": rows})
     else:
         say(given.describe())
-        if given.question():
-            say(given.question())
+        if question := given.question():
+            say(question)
         for line in _lines(rows, "accuracy" if given.classes is not None else "R²"):
             say(line)
     if not all(row["converged"] for row in rows):

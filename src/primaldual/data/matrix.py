@@ -18,7 +18,6 @@ from .norms import (
     squares_of_columns,
     squares_of_rows,
 )
-from .pieces import ONE_CALL
 from .products import product, two_products
 from .rows import DenseRows, Rows, SparseRows
 
@@ -67,11 +66,6 @@ class Matrix:
         self.is_sparse = isinstance(rows, SparseRows)
         if self.is_sparse:
             self.nnz = len(rows.values)
-
-    @property
-    def in_one_call(self) -> bool:
-        """Whether the data came by example and one product with it takes but a moment."""
-        return self.stored_by == "example" and self.stored.values.size <= ONE_CALL
 
     @property
     def dtype(self) -> np.dtype[Any]:

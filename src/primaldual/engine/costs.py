@@ -82,7 +82,7 @@ SSNAL_PRODUCTS = 1.5
 
 
 def dense_pays(problem: Problem) -> bool:
-    """Whether sparse data has so many nonzeros that dense rows are faster and not much larger."""
+    """Whether sparse data is full enough for dense rows to be faster and not much larger."""
     entries = problem.n * problem.d
     full = problem.matrix.is_sparse and problem.matrix.nnz > DENSE_FRACTION * entries
     return full and entries <= DENSE_ENTRIES

@@ -16,8 +16,8 @@ from .gaps import SERIES, has_loop_gap, loss_loop_gap, loss_value_and_gap
 from .numerical import loss_conjugate
 from .operations import loss_loop_derivative, loss_loop_value, loss_second_derivative
 
-# Sums are compensated from block to block of so many terms. Inside one, a loss without exponentials
-# is evaluated and summed in vector registers, and there is little to lose.
+# Sums are compensated from block to block of this number of terms. Inside one, a loss without
+# exponentials is evaluated and summed in vector registers, and there is little to lose.
 BLOCK = 128
 
 

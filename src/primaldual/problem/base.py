@@ -8,7 +8,8 @@ from .._types import FloatArray
 from ..data.matrix import Matrix
 
 if TYPE_CHECKING:
-    from . import Certificate, Coordinates
+    from .certificate import Certificate
+    from .coordinates import Coordinates
 
 
 class LinearProblem(Protocol):

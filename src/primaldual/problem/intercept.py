@@ -13,7 +13,7 @@ from ..losses import loss_nearest_dual, loss_slopes
 from ..losses.sums import derivatives, second_derivatives
 
 if TYPE_CHECKING:
-    from . import Problem
+    from .problem import Problem
 
 # α is feasible only up to rounding: |Σ α_j| may be this fraction of Σ |α_j|.
 BALANCE_TOLERANCE = 1e-10

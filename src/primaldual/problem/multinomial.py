@@ -23,7 +23,8 @@ from .._numba.compile import inlined, kernel
 from .._types import FloatArray
 from ..data.columns import times, transposed_times
 from ..data.matrix import Matrix
-from . import Certificate, Coordinates
+from .certificate import Certificate
+from .coordinates import Coordinates
 from .intercept import BALANCE_TOLERANCE
 
 # ∇² of the softmax loss is at most I/2.

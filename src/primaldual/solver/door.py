@@ -228,8 +228,9 @@ def _limits(tol: float, max_passes: float, max_iter: Any, max_time: Any) -> Limi
     """The limits, checked; without one of the last two, there is none."""
     max_iter = math.inf if max_iter is None else max_iter
     max_time = math.inf if max_time is None else max_time
-    limits = Limits(tol, max_passes, max_iter, max_time)
-    for name, value in zip(Limits._fields, limits, strict=True):
+    given = Limits(tol, max_passes, max_iter, max_time)
+    for number, value in enumerate(given):
         if not isinstance(value, NUMBERS) or not value >= 0:
+            name = Limits._fields[number]
             raise ValueError(f"{name} must be a nonnegative number, got {value!r}.")
-    return Limits(*map(float, limits))
+    return given

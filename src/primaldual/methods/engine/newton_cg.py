@@ -1,4 +1,7 @@
-"""Truncated Newton: for features that are not too alike, and where descent is too slow."""
+"""Truncated Newton: for features that are not too alike, and where descent is too slow.
+
+One file because the kernel is one algorithm, and its parts are read beside its record.
+"""
 
 from __future__ import annotations
 

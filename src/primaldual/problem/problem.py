@@ -1,0 +1,253 @@
+"""The problem: data, loss and λ; its primal and dual values; the two sides of the data."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+
+from .._cached import cached_property
+from .._types import FloatArray, IntArray
+from ..data.matrix import Matrix
+from ..losses.custom import as_loss, loss_name
+from ..losses.sums import derivatives, sum_conjugates, sum_values
+from .certificate import Certificate, certify
+from .coordinates import Coordinates
+from .intercept import balanced, kink_intercept, newton_intercept, rebalanced
+from .targets import frozen, ones, other_targets, positive, targets_of, vector, weights_of
+
+
+class Problem:
+    """An L2-regularised linear model to be trained.
+
+    Parameters
+    ----------
+    X : array or SciPy sparse matrix of shape (n_samples, n_features)
+        Used as it is, without a copy, where its values are float64 or float32.
+    y : array of shape (n_samples,)
+        For classification losses any two labels, the larger one is the positive class; for
+        the other losses real numbers.
+    loss : str or loss
+        A name in ``LOSSES``, one of its classes or objects, or an object of your own with
+        ``value``, ``derivative``, ``second_derivative`` and ``smoothness``.
+    lam : float
+        λ > 0, the strength of the regularisation: P(w) = mean loss + (λ/2) ‖w‖².
+        LIBLINEAR's and scikit-learn's ``C`` is 1/(nλ), ridge's ``alpha`` is nλ.
+    sample_weight : array of shape (n_samples,), optional
+        Nonnegative weights; only their ratios matter.
+    fit_intercept : bool
+        Whether the model has an unpenalised intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> problem = Problem(np.eye(2), [1, -1], loss="squared", lam=0.5)
+    >>> problem.certify(np.array([0.5, -0.5])).gap
+    0.0
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        loss: Any = "logistic",
+        lam: float = 1.0,
+        sample_weight: Any = None,
+        fit_intercept: bool = False,
+    ) -> None:
+        self.loss = as_loss(loss)
+        self.beta = float(self.loss.smoothness)  # β
+        self.lam = positive(lam)
+        self.matrix = Matrix(X)
+        self.n, self.d = self.matrix.shape
+        self.fit_intercept = bool(fit_intercept)
+        self.near = 0.0  # where the search for the best intercept begins
+        weights = weights_of(sample_weight, self.n)
+        self.is_weighted = weights is not None
+        self.sample_weight: FloatArray = ones(self.n) if weights is None else frozen(weights)
+        self.classes, targets = targets_of(y, self.n, self.loss, weights)
+        self.y: FloatArray = frozen(targets)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.matrix.is_sparse else "dense"
+        return (
+            f"Problem({self.n} examples, {self.d} features, {kind}, "
+            f"loss={loss_name(self.loss)!r}, lam={self.lam:g})"
+        )
+
+    @cached_property
+    def features(self) -> Coordinates:
+        """The d coordinates of the primal problem."""
+        weights = self.sample_weight if self.is_weighted else None
+        return Coordinates(
+            self.matrix, "feature", self.beta, self.lam * self.n, column_weights=weights
+        )
+
+    @cached_property
+    def examples(self) -> Coordinates:
+        """The n coordinates of the dual problem."""
+        weights = self.sample_weight if self.is_weighted else None
+        return Coordinates(
+            self.matrix, "example", self.beta, self.lam * self.n,
+            multipliers=weights, has_intercept=self.fit_intercept,
+        )  # fmt: skip
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether β is finite, as the rates and all primal methods need it."""
+        return self.beta < math.inf
+
+    @property
+    def shapes(self) -> tuple[tuple[int], tuple[int]]:
+        """The shapes of w and α."""
+        return (self.d,), (self.n,)
+
+    @cached_property
+    def primal_at_zero(self) -> float:
+        """P(0), the unit of the relative gap."""
+        if self.classes is not None:
+            at_zero = float(self.loss.value(0.0, 1.0))
+            if at_zero == self.loss.value(0.0, -1.0):
+                return at_zero  # whatever the labels: the weights have mean 1
+        return float(sum_values(self.loss, np.zeros(1), self.y, self.sample_weight)) / self.n
+
+    def take(self, examples: IntArray) -> Problem:
+        """The problem on some of the examples, with the same λ; the weights' mean becomes 1."""
+        weights = self.sample_weight[examples]
+        weights *= len(weights) / weights.sum()
+        return self._with(self.matrix.take(examples), self.y[examples], weights)
+
+    def densified(self) -> Problem:
+        """The same problem with its data stored as dense rows."""
+        return self._with(self.matrix.densified(), self.y, self.sample_weight)
+
+    def smoothed(self, gamma: float, alpha: FloatArray) -> Problem:
+        """The problem with (γ/2)(a_j − α_j/c_j)² added to each φ*: smooth, with β = 1/γ.
+
+        For non-smooth losses. It has the same loss with the kinks rounded, and the targets
+        y_j + γ α_j/c_j: the nearer α is to the optimum, the nearer is its optimum to the true one.
+        """
+        c = self.sample_weight
+        a = np.divide(alpha, c, out=np.zeros(self.n), where=c > 0)
+        made = self._with(self.matrix, self.y + gamma * a, c)
+        made.loss = self.loss.smoothed(gamma)  # type: ignore[attr-defined]
+        made.beta = float(made.loss.smoothness)
+        return made
+
+    def related(self, lam: float | None = None, targets: Any = None) -> Problem:
+        """The problem with another λ or other targets on the same data, which is not copied.
+
+        The targets are as in ``y``: −1 or +1 for a classification loss.
+        """
+        made = copy.copy(self)
+        if lam is not None:
+            made.lam = positive(lam)
+        if targets is not None:
+            made.y = frozen(other_targets(targets, self.loss, self.sample_weight))
+            made.__dict__.pop("primal_at_zero", None)
+            # Problems that run at the same time have their own view of the data each: which
+            # layouts exist decides the order of sums.
+            made.matrix = copy.copy(self.matrix)
+        for name in ("features", "examples"):
+            if name in made.__dict__:
+                side = made.__dict__[name].related(made.matrix, made.lam * made.n)
+                made.__dict__[name] = side
+        return made
+
+    def _with(self, matrix: Matrix, y: FloatArray, weights: FloatArray) -> Problem:
+        """The same loss and λ on other data that is known to be sound."""
+        made = Problem.__new__(Problem)
+        made.loss, made.beta, made.lam = self.loss, self.beta, self.lam
+        made.fit_intercept, made.near = self.fit_intercept, self.near
+        made.classes, made.is_weighted = self.classes, self.is_weighted
+        made.matrix, made.y, made.sample_weight = matrix, frozen(y), frozen(weights)
+        made.n, made.d = matrix.shape
+        return made
+
+    def margins(self, w: FloatArray, intercept: float = 0.0) -> FloatArray:
+        """z_j = ⟨x_j, w⟩ + b."""
+        z = self.matrix.times(w)
+        if intercept:
+            z += intercept
+        return z
+
+    def best_intercept(self, scores: FloatArray, start: float | None = None) -> float:
+        """The b that minimises Σ_j c_j φ(scores_j + b; y_j), or 0 in a model without intercept."""
+        if not self.fit_intercept:
+            return 0.0
+        if not self.is_smooth:
+            return kink_intercept(self.loss, scores, self.y, self.sample_weight)
+        b = float(self.near if start is None else start)
+        return float(newton_intercept(self.loss, scores, self.y, self.sample_weight, b))
+
+    def dual_point(self, z: FloatArray) -> FloatArray:
+        """α_j = −c_j φ'(z_j; y_j): dual feasible, and optimal at the optimal margins."""
+        alpha = np.empty(self.n)
+        derivatives(self.loss, z, self.y, self.sample_weight, alpha)
+        return np.negative(alpha, out=alpha)
+
+    def rebalanced(self, alpha: FloatArray) -> FloatArray:
+        """α with its heavier side made smaller, so that Σ_j α_j = 0; α itself where it need not be.
+
+        Dual methods with a free intercept meet the constraint only in the limit.
+        """
+        return rebalanced(alpha) if self.fit_intercept else alpha
+
+    def primal_point(self, alpha: FloatArray) -> FloatArray:
+        """w(α) = (1/(λn)) Σ_j α_j x_j."""
+        w = self.matrix.transposed_times(alpha)
+        w /= self.lam * self.n
+        return w
+
+    def primal(self, w: Any, intercept: float | None = None) -> float:
+        """P(w), eq. (1); with a free intercept at ``intercept``, or at the best one for w."""
+        w = vector(w, self.d, "w")
+        z = self.matrix.times(w)
+        b = self.best_intercept(z) if intercept is None else float(intercept)
+        return self.primal_value(w, z + b if b else z)
+
+    def dual(self, alpha: Any) -> float:
+        """D(α), eq. (3); −inf where α is not feasible."""
+        alpha = vector(alpha, self.n, "alpha")
+        if not self.balanced(alpha):
+            return -np.inf
+        conjugates = sum_conjugates(self.loss, alpha, self.y, self.sample_weight)
+        w = self.primal_point(alpha)
+        return -0.5 * self.lam * float(w @ w) - float(conjugates) / self.n
+
+    def certify(
+        self, w: Any = None, alpha: Any = None, intercept: float | None = None
+    ) -> Certificate:
+        """Compute P, D and their gap from scratch; the missing half of the pair is filled in.
+
+        Without ``alpha``, α_j = −c_j φ'(z_j); without ``w``, w = w(α); without ``intercept``,
+        the best one for ``w``. The gap is computed as the sum of the nonnegative terms
+
+            P(w) − D(α) = (1/n) Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j] + (λ/2) ‖w − w(α)‖²,
+
+        a_j = α_j/c_j, which keeps its digits where the difference P − D has lost them.
+        """
+        if w is None and alpha is None:
+            raise ValueError("certify needs w, alpha or both. Pass at least one of them.")
+        if alpha is not None:
+            alpha = vector(alpha, self.n, "alpha")
+        if w is not None:
+            w = vector(w, self.d, "w")
+        return certify(self, w, alpha, intercept)
+
+    def primal_value(self, w: FloatArray, z: FloatArray) -> float:
+        """P(w) where the margins z, intercept included, are known."""
+        total = float(sum_values(self.loss, z, self.y, self.sample_weight))
+        return total / self.n + 0.5 * self.lam * float(w @ w)
+
+    def balanced(self, alpha: FloatArray) -> bool:
+        """Whether Σ α_j = 0 up to rounding, which a free intercept requires."""
+        return not self.fit_intercept or balanced(alpha)
+
+    def relative(self, gap: float) -> float:
+        """A gap divided by P(0), the unit of ``tol``."""
+        if gap == 0.0:
+            return 0.0
+        return gap / self.primal_at_zero if self.primal_at_zero > 0 else np.inf
