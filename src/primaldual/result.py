@@ -45,6 +45,14 @@ class Progress(NamedTuple):
     iterations: float = 0.0  # passes of coordinate descent and steps of other methods, added up
     proof: Certificate | None = None  # of this iterate; for callbacks, a trace does not keep it
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same check, with or without its proof."""
+        return isinstance(other, Progress) and self[:-1] == other[:-1]
+
+    def __hash__(self) -> int:
+        """The hash of what is compared."""
+        return hash(self[:-1])
+
 
 @dataclass
 class Trace:

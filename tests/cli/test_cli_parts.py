@@ -131,7 +131,7 @@ def test_every_loss_has_an_estimator_that_solves_the_same_problem(loss, how):
         other = {"C": "alpha", "alpha": "C"}[how]
         assert f"takes --{other} or --lam, not --{how}" in str(error)
         return
-    (problem,), _ = model._prepared(X, found.y, None)
+    (problem,) = model._prepared(X, found.y, None)
     expected = data.problem(found, strength, None, False)
     assert problem.lam == pytest.approx(expected.lam, rel=1e-12)
     assert type(problem.loss) is LOSSES[loss]
@@ -156,7 +156,7 @@ def test_the_estimator_is_the_one_of_that_name(loss, y, kind):
 def test_epsilon_reaches_the_loss(loss):
     found = labelled(NUMBERS, loss)
     model = data.estimator(found, given_strength(), 0.3, False)
-    (problem,), _ = model._prepared(X, found.y, None)
+    (problem,) = model._prepared(X, found.y, None)
     assert problem.loss[0] == 0.3
     assert data.problem(found, given_strength(), 0.3, False).loss == problem.loss
 

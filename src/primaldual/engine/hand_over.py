@@ -119,7 +119,11 @@ HAND_OVER = {
             _from_dual,
             lambda w: active_cost(w.problem, w.state.active_set, w.ahead("slow")),
         ),
-        Rule("primal_cd", lambda w: w.may_try_primal() and w.untried("primal_cd"), Watch.primal),
+        Rule(
+            "primal_cd",
+            lambda w: _from_dual(w) and w.may_try_primal() and w.untried("primal_cd"),
+            Watch.primal,
+        ),
         Rule(
             "dual_cd",
             _from_primal,

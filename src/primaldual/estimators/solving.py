@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._types import FloatArray
 from ..engine import choose
+from ..engine.costs import well_stored
 from ..methods import METHODS
 from ..methods.engine.second_order import is_small
 from ..problem import Problem
@@ -50,7 +51,8 @@ def problems_on(
 
 def tolerance(problem: LinearProblem, tol: float) -> float:
     """``tol``, or less where that costs nothing."""
-    return min(tol, SMALL_GAP) if problem.is_smooth and is_small(problem) else tol
+    stored = well_stored(problem) if isinstance(problem, Problem) else problem
+    return min(tol, SMALL_GAP) if is_small(stored) else tol
 
 
 def solve_all(

@@ -101,14 +101,26 @@ class Completed(Method):
     """A method written without the base class: what it does not have is as in ``Method``."""
 
     def __init__(self, method: Any) -> None:
-        names = [*Method.__annotations__, *(name for name in vars(Method) if name[0] != "_")]
-        given = {name: getattr(method, name) for name in names if hasattr(method, name)}
-        vars(self).update({"layout": ROWS[method.side]} | given)
+        self.method = method
+
+    def __getattribute__(self, name: str) -> Any:
+        """What the method has, or what ``Method`` has in its place."""
+        method = object.__getattribute__(self, "__dict__").get("method")
+        if name[0] == "_" or name == "method" or not hasattr(method, name):
+            if name == "layout":
+                return ROWS[self.side]
+            return object.__getattribute__(self, name)
+        return getattr(method, name)
 
 
 def completed(method: Any) -> Method:
     """The method itself, or with the defaults of ``Method`` for what it does not have."""
     return method if isinstance(method, Method) else Completed(method)
+
+
+def as_written(method: Method) -> Any:
+    """The method as its author made it: without the defaults that ``completed`` adds."""
+    return method.method if isinstance(method, Completed) else method
 
 
 def coordinates(problem: Problem, side: Side) -> Coordinates:

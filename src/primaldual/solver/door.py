@@ -14,7 +14,7 @@ from ..engine import SIDES, Auto
 from ..engine.softmax import softmax_method
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
-from ..methods.base import ANY_SAMPLING, completed, coordinates
+from ..methods.base import ANY_SAMPLING, as_written, completed, coordinates
 from ..methods.engine import engine_method
 from ..problem import Problem
 from ..problem.multinomial import Multinomial
@@ -96,7 +96,7 @@ def solve(
         return solved(run, chosen, rng, begin)
     rng = np.random.default_rng(seed)
     with checkpoint.entry(
-        problem, name, runner, chosen, rng, seed is not None, begin,
+        problem, name, as_written(runner), chosen, rng, seed is not None, begin,
         tol=limits.tol, max_passes=limits.max_passes, max_iter=limits.max_iter,
         callback=callback is not None,
     ) as entry:  # fmt: skip
