@@ -9,8 +9,10 @@ import numpy as np
 from ..._numba.compile import kernel
 from ..._types import IntArray
 
-# Passes to a gap of 1e-6 on generated text with the squared hinge and the hinge change by less than
-# 10 % when any of these is halved or doubled: they are round numbers, not tuned ones.
+# How much these matter, in passes to a gap of 1e-6 on three problems of generated text (squared
+# hinge and hinge, 150 to 200 examples, two seeds): IDLE_VISITS of 1 or 4, FULL_EVERY of 4 or 16,
+# SELDOM of 8 or 256, GROWTH of 0 or 0.1 and MOST_ACTIVE of 0.95 change them by at most 9 %, up or
+# down.
 
 # Visits in a row after which an example that does not move, on a flat side of its loss, becomes
 # inactive.
@@ -20,7 +22,8 @@ IDLE_VISITS = 2
 FULL_EVERY, SELDOM = 8, 64
 GROWTH = 0.02
 # Nothing is left out where more than this fraction of the examples is active: an epoch would be
-# hardly shorter, and the gap seen along it would not be that of all examples.
+# hardly shorter, and the gap seen along it would not be that of all examples. With 0.6 the problems
+# above take 8 to 37 % more passes.
 MOST_ACTIVE = 0.8
 
 

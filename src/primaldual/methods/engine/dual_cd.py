@@ -40,7 +40,9 @@ FIRST_EPOCHS, MOST_EPOCHS = 12, 1000
 # about as long.
 SLOW_EPOCH, SLOW_BRIEF_EPOCH = 0.4, 0.5
 
-# The gap after an epoch whose contraction is strong, over what it would be by that alone.
+# The gap after an epoch whose contraction is strong, over what it would be by that alone. With 1
+# the method stops up to 4 % earlier, with 2.5 up to 3 % later (passes to an estimate of 1e-6 on six
+# problems of generated text, 150 to 200 examples, two seeds).
 STRONG = 1.7
 
 # The intercept's centre is extrapolated if of its last three moves each is more than the fraction
