@@ -43,9 +43,8 @@ def problems_on(
     """One problem per column of targets, on the data of the first."""
     if len(targets) == 1:
         return [first]
-    getattr(
-        first.matrix, METHODS[choose(first, side=side).method].layout
-    )  # built once, before they run in parallel
+    layout = METHODS[choose(first, side=side).method].layout
+    getattr(first.matrix, layout)  # built once, before they run in parallel
     return [first.related(lam, column) for lam, column in zip(lams, targets, strict=True)]
 
 
