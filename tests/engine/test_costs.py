@@ -9,15 +9,7 @@ import pytest
 from engine_data import counted, tall
 
 from primaldual import LOSSES, Problem, solve
-from primaldual.engine.costs import (
-    SHORTEST_FALL,
-    active_cost,
-    cg_cost,
-    expected_epochs,
-    gram_cost,
-    is_curved,
-    newton_cost,
-)
+from primaldual.engine.costs import SHORTEST_FALL, Costs
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
@@ -27,7 +19,7 @@ def test_dual_epochs_are_about_what_the_bound_says(loss, lam_n):
     problem = Problem(X, y, loss=loss, lam=lam_n / 2000)
     run = solve(problem, "dual_cd", tol=1e-6, seed=0)
     assert run.converged
-    assert 1 / 3 <= run.passes / expected_epochs(problem, 1e-6) <= 3
+    assert 1 / 3 <= run.passes / Costs(problem).expected_epochs(1e-6) <= 3
 
 
 def test_orthogonal_examples_are_expected_to_need_few_epochs():
@@ -36,24 +28,26 @@ def test_orthogonal_examples_are_expected_to_need_few_epochs():
     y = np.sign(rng.standard_normal(100))
     apart = Problem(X, y, lam=1e-4)
     together = Problem(X + 3.0, y, lam=1e-4)
-    assert expected_epochs(apart, 1e-6) < expected_epochs(together, 1e-6)
-    assert solve(apart, "dual_cd", tol=1e-6, seed=0).passes <= 2 * expected_epochs(apart, 1e-6)
+    assert Costs(apart).expected_epochs(1e-6) < Costs(together).expected_epochs(1e-6)
+    assert solve(apart, "dual_cd", tol=1e-6, seed=0).passes <= 2 * Costs(apart).expected_epochs(
+        1e-6
+    )
 
 
 def test_conjugate_gradients_cost_more_the_further_the_gap_has_to_fall():
     """By less than in proportion: for the same epochs a further fall means a smaller κ."""
-    problem = Problem(*tall(40, 400), loss="squared", lam=1e-3)
-    costs = [cg_cost(problem, 30.0, fall) for fall in (0.0, SHORTEST_FALL, 2 * SHORTEST_FALL)]
+    costs_of = Costs(Problem(*tall(40, 400), loss="squared", lam=1e-3))
+    costs = [costs_of.conjugate(30.0, fall) for fall in (0.0, SHORTEST_FALL, 2 * SHORTEST_FALL)]
     assert costs[0] == costs[1] < costs[2] < 1.5 * costs[1]
 
 
 def test_a_matrix_that_costs_too_much_is_not_priced_exactly():
     X, y = tall(300, 2000)
-    problem = Problem(X, y)
-    assert gram_cost(problem, most=0.0) == np.inf
-    assert 0 < gram_cost(problem) < np.inf
-    assert newton_cost(problem, most=0.0) == np.inf
-    assert 0 < newton_cost(problem) < np.inf
+    costs = Costs(Problem(X, y))
+    assert costs.gram(most=0.0) == np.inf
+    assert 0 < costs.gram() < np.inf
+    assert costs.newton(most=0.0) == np.inf
+    assert 0 < costs.newton() < np.inf
 
 
 @pytest.mark.parametrize(
@@ -65,14 +59,14 @@ def test_newton_on_some_examples_is_for_sparse_data_with_few_active(kind, part):
         X = X.toarray()
     if kind == "tall":
         X, y = counted(600, 400)
-    assert active_cost(Problem(X, y, loss="squared_hinge"), part) == math.inf
-    some = Problem(*counted(60, 400), loss="squared_hinge")
-    assert 0 < active_cost(some, 0.3) < active_cost(some, 0.6) < math.inf
-    assert active_cost(some, 0.3, most=1.0) == math.inf
+    assert Costs(Problem(X, y, loss="squared_hinge")).active(part) == math.inf
+    some = Costs(Problem(*counted(60, 400), loss="squared_hinge"))
+    assert 0 < some.active(0.3) < some.active(0.6) < math.inf
+    assert some.active(0.3, most=1.0) == math.inf
 
 
 def test_a_loss_without_flat_sides_is_curved_unless_it_is_quadratic():
     X, y = tall(20, 5)
-    curved = {name for name in LOSSES if is_curved(Problem(X, y, loss=name))}
+    curved = {name for name in LOSSES if Costs(Problem(X, y, loss=name)).curved}
     assert curved >= {"logistic", "log_cosh", "probit"}
     assert not curved & {"squared", "squared_hinge", "smoothed_hinge", "huber", "hinge"}

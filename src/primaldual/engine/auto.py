@@ -56,7 +56,7 @@ class Auto(Method):
         self, tol: float = 1e-6, side: str = "auto", warm: bool = False, first: str | None = None
     ) -> None:
         self.tol, self.only, self.warm = tol, side, warm
-        self.first = None if first is None else (first, "as advised")
+        self.first = first
 
     def start(
         self,
@@ -68,8 +68,7 @@ class Auto(Method):
     ) -> State:
         """The cheapest method's state at the given point."""
         rng = np.random.default_rng(0) if rng is None else rng
-        problem = well_stored(problem)
-        name, why = self._first(problem)
+        name, why, problem = self._first(problem)
         cold = w is None and alpha is None and self.only == "auto"
         is_start = cold and wants_start(problem, name)
         method: Any = self._made(name)
@@ -84,12 +83,12 @@ class Auto(Method):
             state.next_watch, state.gaps = 2, [problem.primal_at_zero]
         return state
 
-    def _first(self, problem: Problem) -> tuple[str, str]:
-        """The method to start with, and why."""
+    def _first(self, problem: Problem) -> tuple[str, str, Problem]:
+        """The method to start with, why, and the problem with its data stored as it should be."""
         if self.first is not None:
-            return self.first
+            return self.first, "as advised", well_stored(problem)
         choice = choose(problem, self.tol, self.only, self.warm)
-        return choice.method, choice.why
+        return choice.method, choice.why, choice.facts.problem
 
     def _made(self, name: str) -> Any:
         """The method of that name; truncated Newton is only tried at first."""

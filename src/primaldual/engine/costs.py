@@ -1,4 +1,4 @@
-"""The expected work of the engine's methods, priced in nanoseconds: pure functions of a problem.
+"""The expected work of the engine's methods on a problem, priced in nanoseconds.
 
 What a unit of work costs is in ``machine``; here is how many units a method needs. Only this
 module reads ``MACHINE``.
@@ -33,7 +33,7 @@ DENSE_ENTRIES = 50_000_000
 BRIEF_PRODUCT = 100_000
 
 # Newton steps: the medians on the benchmark's data to a gap of 1e-6. Fewer on all the data where
-# the first ones are made on samples; more on a Gram matrix for a curved loss (``is_curved``).
+# the first ones are made on samples; more on a Gram matrix for a curved loss (``Costs.curved``).
 NEWTON_STEPS = 6
 STEPS_AFTER_SAMPLES = 4
 GRAM_STEPS = 8
@@ -77,43 +77,15 @@ KINK_STEPS, KINK_FRACTION = 40, 0.15
 SSNAL_PRODUCTS = 1.5
 
 
-# --------------------------------------------------------------------------------------------
-# What decides about a problem
-
-
-def dense_pays(problem: Problem) -> bool:
-    """Whether sparse data is full enough for dense rows to be faster and not much larger."""
-    entries = problem.n * problem.d
-    full = problem.matrix.is_sparse and problem.matrix.nnz > DENSE_FRACTION * entries
-    return full and entries <= DENSE_ENTRIES
-
-
 def well_stored(problem: Problem) -> Problem:
-    """The problem with its data stored as the engine would have it."""
-    return problem.densified() if dense_pays(problem) else problem
+    """The problem with its data stored as the engine would have it.
 
-
-def is_curved(problem: Problem) -> bool:
-    """Whether the loss is strictly convex, but not quadratic, as the logistic one.
-
-    Then it has no flat side, and its curvature at the optimum is far below β.
+    Sparse data that is full enough becomes dense rows, which are faster and not much larger.
     """
-    return problem.loss.strictly_convex and not problem.loss.quadratic
-
-
-def is_brief(problem: Problem) -> bool:
-    """Whether truncated Newton is over in one call, if a few products are enough."""
-    return product_work(problem) <= BRIEF_PRODUCT
-
-
-def dual_bound(problem: Problem) -> float:
-    """T_D in passes over the data."""
-    return problem.examples.bound if problem.is_smooth else math.inf
-
-
-def nearly_orthogonal(problem: Problem) -> bool:
-    """Whether the examples are, by a sample of their angles."""
-    return problem.n * problem.matrix.squared_cosine() <= ORTHOGONAL
+    matrix, entries = problem.matrix, problem.n * problem.d
+    if not matrix.is_sparse or matrix.nnz <= DENSE_FRACTION * entries or entries > DENSE_ENTRIES:
+        return problem
+    return problem.densified()
 
 
 def digits(tol: float) -> float:
@@ -121,212 +93,208 @@ def digits(tol: float) -> float:
     return math.log(1.0 / min(max(tol, 1e-15), 0.1))
 
 
-# --------------------------------------------------------------------------------------------
-# Coordinate descent
+class Costs:
+    """What the engine's methods should cost on one problem, in nanoseconds.
 
+    Costs that take a pass over the data are found when they are asked for.
 
-def expected_epochs(problem: Problem, tol: float) -> float:
-    """Epochs of dual coordinate descent, before it has run."""
-    if not problem.is_smooth:
-        return KINK_EPOCHS_WIDE if problem.n < problem.d else KINK_EPOCHS
-    fall = digits(tol)
-    epochs = 1.0 + EPOCHS_PER_BOUND * fall * (dual_bound(problem) - FREE_BOUND)
-    if problem.n >= problem.d:
-        return max(epochs, LEAST_EPOCHS * fall / math.log(1e6))
-    if problem.matrix.is_sparse:
-        return min(epochs, MOST_EPOCHS_SPARSE)
-    if epochs <= FEW_EPOCHS_DENSE:
-        return epochs
-    most = MOST_EPOCHS_CURVED if is_curved(problem) else MOST_EPOCHS_DENSE
-    return min(epochs, FEW_EPOCHS_DENSE if nearly_orthogonal(problem) else most)
-
-
-def dual_cost(problem: Problem, tol: float) -> float:
-    """Coordinate descent on the dual."""
-    return expected_epochs(problem, tol) * epoch_cost(problem, "dual_cd")
-
-
-def primal_cost(problem: Problem, rounds: float = FEW_ROUNDS) -> float:
-    """Coordinate descent on the primal, with the copy of the data by feature that it reads."""
-    return transpose_cost(problem) + rounds * epoch_cost(problem, "primal_cd")
-
-
-def epoch_cost(problem: Problem, name: str) -> float:
-    """One round of coordinate descent."""
-    if problem.matrix.is_sparse:
-        rows, vector = (problem.n, problem.d) if name == "dual_cd" else (problem.d, 2 * problem.n)
-        visit = MACHINE.visit_sparse if vector <= NEAR_VECTOR else MACHINE.visit_sparse_far
-        visits = visit * problem.matrix.nnz
-        if problem.matrix.nnz > NEAR_NONZEROS:
-            visits += MACHINE.row_far * rows
-    else:
-        entries = problem.n * problem.d
-        near = entries <= NEAR_ENTRIES
-        visits = entries * (MACHINE.visit_dense if near else MACHINE.visit_dense_far)
-    if name == "dual_cd":
-        near = problem.matrix.is_sparse and problem.matrix.nnz <= NEAREST_NONZEROS
-        if near and not is_curved(problem):
-            return visits + MACHINE.example_near * problem.n
-        return visits + _examples(problem)
-    passes = MACHINE.round_sparse if problem.matrix.is_sparse else MACHINE.round_dense
-    return passes * visits + MACHINE.example_of_model * problem.n
-
-
-def transpose_cost(problem: Problem) -> float:
-    """The copy of the data by feature that methods on the primal need."""
-    return MACHINE.copy * problem.matrix.nnz + MACHINE.step
-
-
-# --------------------------------------------------------------------------------------------
-# Newton's method with a matrix
-
-
-def newton_steps(problem: Problem) -> int:
-    """Newton steps on all the data: one if the loss is its own quadratic model."""
-    if problem.loss.quadratic:
-        return 1
-    return STEPS_AFTER_SAMPLES if starts_on_samples(problem) else NEWTON_STEPS
-
-
-def newton_cost(problem: Problem, most: float = math.inf) -> float:
-    """Newton's method with a d × d matrix; infinite if it surely costs more than ``most``."""
-    d, steps = float(problem.d), newton_steps(problem)
-    if is_small(problem):
-        work = hessian_work(problem) * MACHINE.scattered + d**3 / 3
-        return steps * (work + _examples(problem))
-    step = MACHINE.flop * d**3 / 3 + MACHINE.entry * d**2 + MACHINE.step + _examples(problem)
-    if steps * step > most:
-        return math.inf
-    if problem.matrix.is_sparse:
-        step += MACHINE.scattered * hessian_work(problem)
-    else:
-        step += MACHINE.flop * hessian_work(problem) + MACHINE.scaled * problem.n * d
-    return steps * step
-
-
-def gram_cost(problem: Problem, most: float = math.inf) -> float:
-    """Newton's method with an n × n matrix; infinite if it surely costs more than ``most``."""
-    n, d, cost = float(problem.n), float(problem.d), _gram_steps(problem)
-    if cost > most:
-        return math.inf
-    cost += 2 * MACHINE.entry * n * n + MACHINE.gram_call
-    if not problem.matrix.is_sparse:
-        return n * n * d / 2 * MACHINE.flop + cost
-    cost += MACHINE.copy * problem.matrix.nnz
-    # Σ_i ‖X_:i‖₀² is no less than this, by Cauchy and Schwarz; to know it takes a pass.
-    least = float(problem.matrix.nnz) ** 2 / d
-    if cost + MACHINE.scattered * least / 2 > most:
-        return math.inf
-    return cost + MACHINE.scattered * _pairs_of_features(problem)
-
-
-def least_direct_cost(problem: Problem) -> float:
-    """No method that factors a matrix costs less: found without the pairs of features."""
-    return min(newton_cost(problem), _gram_steps(problem))
-
-
-def _gram_steps(problem: Problem) -> float:
-    """The steps of Newton's method once its n × n matrix is there."""
-    n = float(problem.n)
-    step = MACHINE.flop * n**3 / 3 + MACHINE.entry * n**2 + _examples(problem) + MACHINE.step
-    if problem.loss.quadratic:
-        return step
-    return (GRAM_STEPS if is_curved(problem) else NEWTON_STEPS) * step
-
-
-def _pairs_of_features(problem: Problem) -> float:
-    """Multiply-adds of X Xᵀ for sparse data: half of Σ_i ‖X_:i‖₀²."""
-    counts = problem.features.counts.astype(np.float64)
-    return float(counts @ counts) / 2
-
-
-# --------------------------------------------------------------------------------------------
-# Newton's method by conjugate gradients
-
-
-def product_cost(problem: Problem) -> float:
-    """A product with X and one with its transpose, from one reading."""
-    n, nnz, sparse = problem.n, problem.matrix.nnz, problem.matrix.is_sparse
-    if sparse and problem.d <= NEAR_VECTOR:
-        visits = MACHINE.product_sparse * nnz
-    elif sparse:
-        visits = MACHINE.product_sparse_far * nnz
-    else:
-        entries = n * problem.d
-        near = entries <= NEAR_ENTRIES
-        visits = entries * (MACHINE.product_dense if near else MACHINE.product_dense_far)
-    example = MACHINE.product_example_sparse if sparse else MACHINE.product_example
-    return visits + example * n + MACHINE.product_call
-
-
-def _cg_steps(problem: Problem) -> float:
-    """What the steps of truncated Newton cost beside their products."""
-    step = MACHINE.compiled_step if is_brief(problem) else MACHINE.step
-    step += product_cost(problem) + MACHINE.example_of_step * problem.n
-    return newton_steps(problem) * step
-
-
-def few_products_cost(problem: Problem, products: tuple[int, int] = FEW_PRODUCTS) -> float:
-    """Truncated Newton with n ≥ d where the features are not nearly collinear."""
-    expected = products[newton_steps(problem) > 1]
-    return expected * product_cost(problem) + _cg_steps(problem)
-
-
-def truncated_cost(problem: Problem, curvature: float) -> float:
-    """Truncated Newton, where φ'' is ``curvature`` on average."""
-    squares = float(problem.examples.squared_norms.sum())
-    factor = PRODUCTS_CURVED if problem.n < problem.d and is_curved(problem) else PRODUCTS
-    products = factor * math.sqrt(curvature * squares / (problem.lam * problem.n)) + MORE_PRODUCTS
-    return products * product_cost(problem) + _cg_steps(problem)
-
-
-def cg_cost(problem: Problem, epochs: float, fall: float) -> float:
-    """Truncated Newton, where descent on its side needs ``epochs`` for a factor e^fall."""
-    products = PRODUCTS_PER_ROOT * math.sqrt(epochs * max(fall, SHORTEST_FALL))
-    products *= NOT_QUADRATIC if newton_steps(problem) > 1 else 1.0
-    return products * product_cost(problem) + _cg_steps(problem)
-
-
-# --------------------------------------------------------------------------------------------
-# Semismooth Newton
-
-
-def kink_cost(problem: Problem) -> float:
-    """``ssnal``, for a loss with kinks."""
-    n, d = float(problem.n), float(problem.d)
-    operation = MACHINE.scattered if problem.matrix.is_sparse else MACHINE.flop
-    gram = KINK_FRACTION * min(n / d, 1.0) * hessian_work(problem) * operation
-    factor = MACHINE.flop * (min(n, d) / 2) ** 3 / 3
-    step = gram + factor + MACHINE.example * n + MACHINE.step
-    return KINK_STEPS * (SSNAL_PRODUCTS * product_cost(problem) + step)
-
-
-def active_cost(problem: Problem, active: float, most: float = math.inf) -> float:
-    """``ssnal`` on a smooth loss with n < d, where a fraction ``active`` is on no flat side.
-
-    For sparse data: else ``gram_newton`` is better, which makes its matrix once and for all.
-    Infinite if it surely costs more than ``most``.
+    Attributes
+    ----------
+    curved : bool
+        Whether the loss is strictly convex, but not quadratic, as the logistic one: it has no flat
+        side, and its curvature at the optimum is far below β.
+    small : bool
+        Whether one call makes all Newton steps in a few milliseconds at most.
+    brief : bool
+        Whether truncated Newton is over in one call, if a few products are enough.
+    steps : int
+        Newton steps on all the data: one if the loss is its own quadratic model.
+    examples : float
+        The scalar work for all examples.
+    product : float
+        A product with X and one with its transpose, from one reading.
     """
-    step = MACHINE.cholesky * (active * problem.n) ** 3 / 3 + MACHINE.step
-    fits = problem.matrix.is_sparse and problem.n < problem.d and active <= MOST_ACTIVE
-    if not fits or ACTIVE_STEPS * step > most:
-        return math.inf
-    step += MACHINE.scattered * active**2 * _pairs_of_features(problem)
-    step += SSNAL_PRODUCTS * product_cost(problem) + _examples(problem)
-    return ACTIVE_STEPS * step
 
+    def __init__(self, problem: Problem) -> None:
+        matrix, loss = problem.matrix, problem.loss
+        self.problem = problem
+        self.n, self.d, self.nnz, self.sparse = problem.n, problem.d, matrix.nnz, matrix.is_sparse
+        self.tall = self.n >= self.d
+        self.quadratic = loss.quadratic
+        self.curved = loss.strictly_convex and not loss.quadratic
+        self.small = is_small(problem)
+        self.brief = product_work(problem) <= BRIEF_PRODUCT
+        self.steps = 1 if self.quadratic else NEWTON_STEPS
+        if self.steps > 1 and starts_on_samples(problem):
+            self.steps = STEPS_AFTER_SAMPLES
+        self.examples = (MACHINE.example if self.curved else MACHINE.example_closed) * self.n
+        if self.sparse:
+            near = self.d <= NEAR_VECTOR
+            visits = (MACHINE.product_sparse if near else MACHINE.product_sparse_far) * self.nnz
+            visits += MACHINE.product_example_sparse * self.n
+        else:
+            near = self.n * self.d <= NEAR_ENTRIES
+            visit = MACHINE.product_dense if near else MACHINE.product_dense_far
+            visits = visit * self.n * self.d + MACHINE.product_example * self.n
+        self.product = visits + MACHINE.product_call
 
-# --------------------------------------------------------------------------------------------
-# A look at the data
+    # ---- coordinate descent
 
+    @property
+    def dual_bound(self) -> float:
+        """T_D in passes over the data."""
+        return self.problem.examples.bound if self.problem.is_smooth else math.inf
 
-def eigenvalue_cost(problem: Problem, size: int, work: float) -> float:
-    """The smallest eigenvalue of a matrix of that size, made with ``work`` multiply-adds."""
-    operation = MACHINE.scattered if problem.matrix.is_sparse else MACHINE.flop
-    lapack = MACHINE.eigen_call + MACHINE.eigen_entry * size**2 + MACHINE.eigen_cube * size**3
-    return work * operation + lapack
+    def nearly_orthogonal(self) -> bool:
+        """Whether the examples are, by a sample of their angles."""
+        return self.n * self.problem.matrix.squared_cosine() <= ORTHOGONAL
 
+    def expected_epochs(self, tol: float) -> float:
+        """Epochs of dual coordinate descent, before it has run."""
+        if not self.problem.is_smooth:
+            return KINK_EPOCHS if self.tall else KINK_EPOCHS_WIDE
+        fall = digits(tol)
+        epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.dual_bound - FREE_BOUND)
+        if self.tall:
+            return max(epochs, LEAST_EPOCHS * fall / math.log(1e6))
+        if self.sparse:
+            return min(epochs, MOST_EPOCHS_SPARSE)
+        if epochs <= FEW_EPOCHS_DENSE:
+            return epochs
+        most = MOST_EPOCHS_CURVED if self.curved else MOST_EPOCHS_DENSE
+        return min(epochs, FEW_EPOCHS_DENSE if self.nearly_orthogonal() else most)
 
-def _examples(problem: Problem) -> float:
-    """The scalar work for all examples."""
-    return (MACHINE.example if is_curved(problem) else MACHINE.example_closed) * problem.n
+    def epoch(self, name: str) -> float:
+        """One round of coordinate descent, ``dual_cd`` or ``primal_cd``."""
+        dual = name == "dual_cd"
+        if self.sparse:
+            rows, vector = (self.n, self.d) if dual else (self.d, 2 * self.n)
+            visit = MACHINE.visit_sparse if vector <= NEAR_VECTOR else MACHINE.visit_sparse_far
+            visits = visit * self.nnz
+            if self.nnz > NEAR_NONZEROS:
+                visits += MACHINE.row_far * rows
+        else:
+            near = self.n * self.d <= NEAR_ENTRIES
+            visits = self.n * self.d * (MACHINE.visit_dense if near else MACHINE.visit_dense_far)
+        if not dual:
+            passes = MACHINE.round_sparse if self.sparse else MACHINE.round_dense
+            return passes * visits + MACHINE.example_of_model * self.n
+        if self.sparse and self.nnz <= NEAREST_NONZEROS and not self.curved:
+            return visits + MACHINE.example_near * self.n
+        return visits + self.examples
+
+    def dual(self, tol: float) -> float:
+        """Coordinate descent on the dual."""
+        return self.expected_epochs(tol) * self.epoch("dual_cd")
+
+    def primal(self, rounds: float = FEW_ROUNDS) -> float:
+        """Coordinate descent on the primal, with the copy of the data by feature that it reads."""
+        copy = MACHINE.copy * self.nnz + MACHINE.step
+        return copy + rounds * self.epoch("primal_cd")
+
+    # ---- Newton's method with a matrix
+
+    def newton(self, most: float = math.inf) -> float:
+        """Newton's method with a d × d matrix; infinite if it surely costs more than ``most``."""
+        d, problem = float(self.d), self.problem
+        if self.small:
+            work = hessian_work(problem) * MACHINE.scattered + d**3 / 3
+            return self.steps * (work + self.examples)
+        step = MACHINE.flop * d**3 / 3 + MACHINE.entry * d**2 + MACHINE.step + self.examples
+        if self.steps * step > most:
+            return math.inf
+        if self.sparse:
+            step += MACHINE.scattered * hessian_work(problem)
+        else:
+            step += MACHINE.flop * hessian_work(problem) + MACHINE.scaled * self.n * d
+        return self.steps * step
+
+    def gram(self, most: float = math.inf) -> float:
+        """Newton's method with an n × n matrix; infinite if it surely costs more than ``most``."""
+        n, d, cost = float(self.n), float(self.d), self._gram_steps()
+        if cost > most:
+            return math.inf
+        cost += 2 * MACHINE.entry * n * n + MACHINE.gram_call
+        if not self.sparse:
+            return n * n * d / 2 * MACHINE.flop + cost
+        cost += MACHINE.copy * self.nnz
+        # Σ_i ‖X_:i‖₀² is no less than this, by Cauchy and Schwarz; to know it takes a pass.
+        least = float(self.nnz) ** 2 / d
+        if cost + MACHINE.scattered * least / 2 > most:
+            return math.inf
+        return cost + MACHINE.scattered * self._pairs_of_features()
+
+    def least_direct(self) -> float:
+        """No method that factors a matrix costs less: found without the pairs of features."""
+        return min(self.newton(), self._gram_steps())
+
+    def _gram_steps(self) -> float:
+        """The steps of Newton's method once its n × n matrix is there."""
+        n = float(self.n)
+        step = MACHINE.flop * n**3 / 3 + MACHINE.entry * n**2 + self.examples + MACHINE.step
+        if self.quadratic:
+            return step
+        return (GRAM_STEPS if self.curved else NEWTON_STEPS) * step
+
+    def _pairs_of_features(self) -> float:
+        """Multiply-adds of X Xᵀ for sparse data: half of Σ_i ‖X_:i‖₀²."""
+        counts = self.problem.features.counts.astype(np.float64)
+        return float(counts @ counts) / 2
+
+    # ---- Newton's method by conjugate gradients
+
+    def few_products(self, products: tuple[int, int] = FEW_PRODUCTS) -> float:
+        """Truncated Newton with n ≥ d where the features are not nearly collinear."""
+        return self._truncated_steps(products[self.steps > 1])
+
+    def truncated(self, curvature: float) -> float:
+        """Truncated Newton, where φ'' is ``curvature`` on average."""
+        p = self.problem
+        squares = float(p.examples.squared_norms.sum())
+        factor = PRODUCTS_CURVED if self.curved and not self.tall else PRODUCTS
+        products = factor * math.sqrt(curvature * squares / (p.lam * p.n)) + MORE_PRODUCTS
+        return self._truncated_steps(products)
+
+    def conjugate(self, epochs: float, fall: float) -> float:
+        """Truncated Newton, where descent on its side needs ``epochs`` for a factor e^fall."""
+        products = PRODUCTS_PER_ROOT * math.sqrt(epochs * max(fall, SHORTEST_FALL))
+        return self._truncated_steps(products * (NOT_QUADRATIC if self.steps > 1 else 1.0))
+
+    def _truncated_steps(self, products: float) -> float:
+        """The steps of truncated Newton with that number of products in all."""
+        step = MACHINE.compiled_step if self.brief else MACHINE.step
+        step += self.product + MACHINE.example_of_step * self.n
+        return products * self.product + self.steps * step
+
+    # ---- semismooth Newton
+
+    def kinks(self) -> float:
+        """``ssnal``, for a loss with kinks."""
+        n, d = float(self.n), float(self.d)
+        operation = MACHINE.scattered if self.sparse else MACHINE.flop
+        gram = KINK_FRACTION * min(n / d, 1.0) * hessian_work(self.problem) * operation
+        factor = MACHINE.flop * (min(n, d) / 2) ** 3 / 3
+        step = gram + factor + MACHINE.example * n + MACHINE.step
+        return KINK_STEPS * (SSNAL_PRODUCTS * self.product + step)
+
+    def active(self, active: float, most: float = math.inf) -> float:
+        """``ssnal`` on a smooth loss with n < d, where a fraction ``active`` is on no flat side.
+
+        For sparse data: else ``gram_newton`` is better, which makes its matrix once and for all.
+        Infinite if it surely costs more than ``most``.
+        """
+        step = MACHINE.cholesky * (active * self.n) ** 3 / 3 + MACHINE.step
+        fits = self.sparse and not self.tall and active <= MOST_ACTIVE
+        if not fits or ACTIVE_STEPS * step > most:
+            return math.inf
+        step += MACHINE.scattered * active**2 * self._pairs_of_features()
+        step += SSNAL_PRODUCTS * self.product + self.examples
+        return ACTIVE_STEPS * step
+
+    # ---- a look at the data
+
+    def eigenvalue(self, size: int, work: float) -> float:
+        """The smallest eigenvalue of a matrix of that size, made with ``work`` multiply-adds."""
+        operation = MACHINE.scattered if self.sparse else MACHINE.flop
+        lapack = MACHINE.eigen_call + MACHINE.eigen_entry * size**2 + MACHINE.eigen_cube * size**3
+        return work * operation + lapack

@@ -10,21 +10,7 @@ from typing import NamedTuple
 
 from ..methods.engine import ENGINE
 from ..problem import Problem
-from .costs import (
-    EPOCHS_PER_BOUND,
-    FREE_BOUND,
-    KINK_STEPS,
-    LEAST_EPOCHS,
-    cg_cost,
-    dual_bound,
-    epoch_cost,
-    expected_epochs,
-    gram_cost,
-    nearly_orthogonal,
-    newton_cost,
-    newton_steps,
-    truncated_cost,
-)
+from .costs import EPOCHS_PER_BOUND, FREE_BOUND, KINK_STEPS, LEAST_EPOCHS, Costs
 from .look import DENSE_SPECTRUM, is_crowded, smallest_eigenvalue, spectrum_cost
 from .rules import choose, choose_descent
 from .watch import is_descent
@@ -61,28 +47,27 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
     squared loss alone: else the dual is faster than its eigenvalue says. The eigenvalue is looked
     at where it can decide and costs little beside what is at stake, or ``closely`` in any case.
     """
-    quadratic = problem.loss.quadratic
-    tall = problem.n >= problem.d
-    few = problem.n <= DENSE_SPECTRUM and quadratic and not problem.matrix.is_sparse
-    if not problem.is_smooth or not (tall or (few and not nearly_orthogonal(problem))):
+    costs = Costs(problem)
+    tall = costs.tall
+    few = problem.n <= DENSE_SPECTRUM and costs.quadratic and not costs.sparse
+    if not problem.is_smooth or not (tall or (few and not costs.nearly_orthogonal())):
         return _unseen(problem, tol, math.inf)
     digits = math.log(1.0 / min(max(tol, 1e-15), 0.1)) / math.log(1e6)
-    prices = {"primal": epoch_cost(problem, "primal_cd") / 3}
-    prices["dual"] = epoch_cost(problem, "dual_cd")
+    prices = {"primal": costs.epoch("primal_cd") / 3, "dual": costs.epoch("dual_cd")}
     # The passes of one side follow from its bound; the other one needs these, or more.
     bounded, seen = ("dual", "primal") if tall else ("primal", "dual")
-    bound = dual_bound(problem) if tall else problem.features.bound
+    bound = costs.dual_bound if tall else problem.features.bound
     at_best = AT_BEST[seen]
     if not tall:
-        at_best = min(at_best, _passes_by_bound(dual_bound(problem)))
+        at_best = min(at_best, _passes_by_bound(costs.dual_bound))
     passes = {bounded: digits * _passes_by_bound(bound), seen: digits * at_best}
-    costs = {side: passes[side] * prices[side] for side in passes}
+    needed = {side: passes[side] * prices[side] for side in passes}
     about = f"about {passes[bounded]:.2g} passes on the {bounded} side, by its T, and"
-    if tall and costs[bounded] <= costs[seen]:
+    if tall and needed[bounded] <= needed[seen]:
         why = f"{about} no fewer than {passes[seen]:.2g} on the {seen} side"
         return Likely(f"{bounded}_cd", why, math.inf)
-    stake = LOOK * math.sqrt(costs[bounded]) * math.sqrt(costs[seen])
-    if not closely and spectrum_cost(problem) > min(stake, DEAREST_LOOK * costs[seen]):
+    stake = LOOK * math.sqrt(needed[bounded]) * math.sqrt(needed[seen])
+    if not closely and spectrum_cost(costs) > min(stake, DEAREST_LOOK * needed[seen]):
         if not tall:
             return _unseen(problem, tol, math.nan)
         if is_crowded(problem):
@@ -92,10 +77,10 @@ def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> L
         return Likely(f"{name}_cd", why, math.nan)
     smallest = smallest_eigenvalue(problem, "feature" if tall else "example")
     passes[seen] = digits * BY_SPECTRUM[seen] * smallest**-PASSES_POWER
-    costs[seen] = passes[seen] * prices[seen]
-    name = min(costs, key=lambda side: costs[side])
+    needed[seen] = passes[seen] * prices[seen]
+    name = min(needed, key=lambda side: needed[side])
     why = f"{about} {passes[seen]:.2g} on the {seen} side, by its spectrum"
-    return Likely(f"{name}_cd", why, max(costs.values()) / costs[name])
+    return Likely(f"{name}_cd", why, max(needed.values()) / needed[name])
 
 
 def _unseen(problem: Problem, tol: float, factor: float) -> Likely:
@@ -127,20 +112,21 @@ def expected(problem: Problem, side: str, tol: float) -> Expected:
     if side == "primal" and not problem.is_smooth:
         return Expected("none", math.inf, math.inf)
     choice = choose(problem, tol, side)
-    name, problem = choice.method, choice.facts.problem
+    name, costs = choice.method, choice.facts.costs
+    problem = costs.problem
     if not is_descent(name):
-        steps = newton_steps(problem) if problem.is_smooth else KINK_STEPS
+        steps = costs.steps if problem.is_smooth else KINK_STEPS
         return Expected(name, float(steps), choice.seconds)
     if not problem.is_smooth:
         return Expected(name, math.inf, math.inf)
     least = min(max(tol, 1e-15), 0.5)
     passes = ENGINE[name]().complexity(problem, None).passes(least)
     if name == "dual_cd" and problem.n >= problem.d:
-        passes = min(passes, expected_epochs(problem, tol))
-    seconds = passes * epoch_cost(problem, name) * 1e-9
+        passes = min(passes, costs.expected_epochs(tol))
+    seconds = passes * costs.epoch(name) * 1e-9
     if side == "primal":
-        most = min(newton_cost(problem), truncated_cost(problem, problem.beta))
+        most = min(costs.newton(), costs.truncated(problem.beta))
     else:
-        most = min(gram_cost(problem), cg_cost(problem, passes, math.log(1.0 / least)))
+        most = min(costs.gram(), costs.conjugate(passes, math.log(1.0 / least)))
     part = min(most * 1e-9 / seconds, 1.0) if seconds > 0 else 1.0
     return Expected(name, part * passes, part * seconds)

@@ -12,19 +12,9 @@ from typing import NamedTuple
 
 from ..methods.base import Method
 from ..methods.engine import ENGINE
-from ..methods.engine.second_order import is_small, slopes
+from ..methods.engine.second_order import slopes
 from ..problem import Problem
-from .costs import (
-    KINK_STEPS,
-    active_cost,
-    dual_bound,
-    dual_cost,
-    epoch_cost,
-    gram_cost,
-    kink_cost,
-    newton_cost,
-    truncated_cost,
-)
+from .costs import KINK_STEPS, Costs
 from .rules import HOPE, TRIAL_EPOCHS, trial_length
 from .watch import MOST_RESCUE, State, Watch, is_descent
 
@@ -71,53 +61,61 @@ def _kinks(w: Watch) -> bool:
     return not w.problem.is_smooth and w.untried("ssnal")
 
 
+def _hoped(w: Watch, cost: float) -> float:
+    """The cost of conjugate gradients, which may turn out far higher.
+
+    On dense data and the squared loss they compete with one Newton step, which is priced exactly.
+    """
+    return cost / HOPE if w.costs.quadratic and not w.costs.sparse else cost
+
+
 HAND_OVER = {
     # Truncated Newton was the first choice, and its first products lower the gap too little.
     "trial": (
-        Rule("newton", _smooth, lambda w: HOPE * REST_OF_NEWTON * newton_cost(w.problem)),
+        Rule("newton", _smooth, lambda w: HOPE * REST_OF_NEWTON * w.costs.newton()),
         Rule(
             "gram_newton",
             _smooth,
-            lambda w: HOPE * REST_OF_NEWTON * gram_cost(w.problem, w.ahead("trial")),
+            lambda w: HOPE * REST_OF_NEWTON * w.costs.gram(w.ahead("trial")),
         ),
-        Rule("dual_cd", _smooth, lambda w: dual_cost(w.problem, w.tol)),
+        Rule("dual_cd", _smooth, lambda w: w.costs.dual(w.tol)),
     ),
     # A second-order method is stuck, or the small gap of descent is not proved.
     "failed": (
         Rule(
             "newton",
             lambda w: _smooth(w) and w.untried("newton"),
-            lambda w: newton_cost(w.problem),
+            lambda w: w.costs.newton(),
         ),
         Rule(
             "gram_newton",
             lambda w: _smooth(w) and w.untried("gram_newton"),
-            lambda w: gram_cost(w.problem),
+            lambda w: w.costs.gram(),
         ),
         Rule(
             "newton_cg",
             lambda w: _smooth(w) and w.untried("newton_cg"),
-            lambda w: truncated_cost(w.problem, w.problem.beta),
+            lambda w: w.costs.truncated(w.problem.beta),
         ),
-        Rule("ssnal", _kinks, lambda w: kink_cost(w.problem)),
+        Rule("ssnal", _kinks, lambda w: w.costs.kinks()),
         Rule(
             "dual_cd",
             lambda w: not _smooth(w) and w.untried("dual_cd"),
-            lambda w: dual_cost(w.problem, w.tol),
+            lambda w: w.costs.dual(w.tol),
         ),
     ),
     # The epochs that were to be a start for Newton's method do not get far.
-    "start": (Rule("newton", _smooth, lambda w: REST_OF_NEWTON * newton_cost(w.problem)),),
+    "start": (Rule("newton", _smooth, lambda w: REST_OF_NEWTON * w.costs.newton()),),
     # Coordinate descent is slow.
     "slow": (
-        Rule("newton", _smooth, lambda w: newton_cost(w.problem)),
-        Rule("gram_newton", _smooth, lambda w: gram_cost(w.problem, w.ahead("slow"))),
-        Rule("newton_cg", _smooth, Watch.truncated),
-        Rule("gram_newton_cg", _from_dual, Watch.conjugate),
+        Rule("newton", _smooth, lambda w: w.costs.newton()),
+        Rule("gram_newton", _smooth, lambda w: w.costs.gram(w.ahead("slow"))),
+        Rule("newton_cg", _smooth, lambda w: _hoped(w, w.truncated())),
+        Rule("gram_newton_cg", _from_dual, lambda w: _hoped(w, w.conjugate())),
         Rule(
             "ssnal",
             _from_dual,
-            lambda w: active_cost(w.problem, w.state.active_set, w.ahead("slow")),
+            lambda w: w.costs.active(w.state.active_set, w.ahead("slow")),
         ),
         Rule(
             "primal_cd",
@@ -127,12 +125,12 @@ HAND_OVER = {
         Rule(
             "dual_cd",
             _from_primal,
-            lambda w: w.state.left_behind.get("dual_cd", dual_cost(w.problem, w.tol)),
+            lambda w: w.state.left_behind.get("dual_cd", w.costs.dual(w.tol)),
         ),
         Rule(
             "ssnal",
-            lambda w: _kinks(w) and kink_cost(w.problem) <= MOST_RESCUE,
-            lambda w: kink_cost(w.problem),
+            lambda w: _kinks(w) and w.costs.kinks() <= MOST_RESCUE,
+            lambda w: w.costs.kinks(),
         ),
     ),
 }
@@ -174,7 +172,7 @@ def _phase(state: State) -> str | None:
     if state.is_start:
         state.next_watch = rounds + 1
         return "start"
-    if rounds * epoch_cost(state.problem, state.name) < LOOK_COST:
+    if rounds * Costs(state.problem).epoch(state.name) < LOOK_COST:
         return None
     state.next_watch = rounds + max(1, rounds // TRIAL_EPOCHS)
     return "slow"
@@ -232,12 +230,13 @@ def wants_start(problem: Problem, name: str) -> bool:
 
     They may also turn out to be all that was needed.
     """
-    if name != "newton" or not problem.matrix.is_sparse or is_small(problem):
+    if name != "newton" or not problem.matrix.is_sparse:
         return False
     if problem.loss.quadratic or problem.n > MANY_EXAMPLES * problem.d:
         return False
-    cheap = epoch_cost(problem, "dual_cd") <= CHEAP_START * newton_cost(problem)
-    return cheap or dual_bound(problem) <= GOOD_START
+    costs = Costs(problem)
+    cheap = costs.epoch("dual_cd") <= CHEAP_START * costs.newton()
+    return cheap or costs.dual_bound <= GOOD_START
 
 
 def hand_over(state: State, name: str, method: Method, why: str) -> State:

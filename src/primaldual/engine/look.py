@@ -10,7 +10,7 @@ from .._types import FloatArray
 from ..data.rows import hessian_product
 from ..methods.engine.second_order import hessian_work
 from ..problem import Problem
-from .costs import eigenvalue_cost, product_cost
+from .costs import Costs
 
 # Features hardly overlap where the sum of their squared cosines, per feature, is at most this: on
 # the benchmark's data above it primal coordinate descent takes more than twice the rounds.
@@ -44,9 +44,9 @@ def is_crowded(problem: Problem) -> bool:
     return (problem.matrix.nnz / problem.n) ** 2 / problem.d > LITTLE_OVERLAP
 
 
-def overlap_cost(problem: Problem) -> float:
+def overlap_cost(costs: Costs) -> float:
     """What ``overlaps_little`` takes, in nanoseconds."""
-    return 2 * product_cost(problem) * min(sample_size(problem) / problem.n, 1.0)
+    return 2 * costs.product * min(sample_size(costs.problem) / costs.n, 1.0)
 
 
 def overlaps_little(problem: Problem) -> bool:
@@ -89,16 +89,17 @@ def _overlap(examples, scale, n):  # type: ignore[no-untyped-def]
     return largest
 
 
-def spectrum_cost(problem: Problem) -> float:
+def spectrum_cost(costs: Costs) -> float:
     """What ``smallest_eigenvalue`` takes, by feature with n ≥ d and by example otherwise."""
+    problem = costs.problem
     if problem.n >= problem.d:
         size, part, work = problem.d, sample_size(problem) / problem.n, hessian_work(problem)
     else:
         size, part, work = problem.n, 1.0, float(problem.n) ** 2 * problem.d / 2
     part = min(part, 1.0)
     if size > DENSE_SPECTRUM:
-        return LANCZOS_STEPS * part * product_cost(problem)
-    return eigenvalue_cost(problem, size, part * work)
+        return LANCZOS_STEPS * part * costs.product
+    return costs.eigenvalue(size, part * work)
 
 
 def smallest_eigenvalue(problem: Problem, by: str, most: int = DENSE_SPECTRUM) -> float:

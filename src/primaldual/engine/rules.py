@@ -14,27 +14,8 @@ from .._cached import cached_property
 from .._types import Side
 from ..losses.custom import loss_name
 from ..methods.engine import ENGINE
-from ..methods.engine.second_order import is_small
 from ..problem import Problem
-from .costs import (
-    FEW_EPOCHS_DENSE,
-    FEWEST_PRODUCTS,
-    LEAST_ROUNDS,
-    dual_bound,
-    dual_cost,
-    epoch_cost,
-    expected_epochs,
-    few_products_cost,
-    gram_cost,
-    is_brief,
-    is_curved,
-    kink_cost,
-    least_direct_cost,
-    newton_cost,
-    newton_steps,
-    primal_cost,
-    well_stored,
-)
+from .costs import FEW_EPOCHS_DENSE, FEWEST_PRODUCTS, LEAST_ROUNDS, Costs, well_stored
 from .look import is_crowded, overlap_cost, overlaps_little
 
 # Rounds before the observed contraction of a method is trusted, and the least such a trial is
@@ -71,93 +52,56 @@ class Facts:
 
     def __init__(self, problem: Problem, tol: float, side: str, warm: bool) -> None:
         self.problem, self.tol, self.side, self.warm = problem, tol, side, warm
-        self.tall = problem.n >= problem.d
+        self.costs = Costs(problem)
+        self.tall = self.costs.tall
         self.wide = not self.tall
-        self.dense = not problem.matrix.is_sparse
-
-    @property
-    def small(self) -> bool:
-        """Whether one call makes all Newton steps in a few milliseconds at most."""
-        return is_small(self.problem)
-
-    @property
-    def one_call(self) -> bool:
-        """Whether truncated Newton is over in one call, with n ≥ d."""
-        return self.tall and is_brief(self.problem)
-
-    @property
-    def crowded(self) -> bool:
-        """Whether the features should overlap, by their number of nonzeros."""
-        return is_crowded(self.problem)
+        self.dense = not self.costs.sparse
+        # Whether truncated Newton is over in one call, with n ≥ d.
+        self.one_call = self.tall and self.costs.brief
 
     @cached_property
     def epoch(self) -> float:
         """An epoch on the dual."""
-        return epoch_cost(self.problem, "dual_cd")
+        return self.costs.epoch("dual_cd")
 
     @cached_property
     def descent(self) -> float:
         """Coordinate descent, on the dual unless only the primal is allowed."""
         if self.side == "primal":
-            epochs = expected_epochs(self.problem, self.tol)
-            return epochs * epoch_cost(self.problem, "primal_cd")
-        return dual_cost(self.problem, self.tol)
+            return self.costs.expected_epochs(self.tol) * self.costs.epoch("primal_cd")
+        return self.costs.dual(self.tol)
 
     @cached_property
     def newton(self) -> float:
         """Newton's method on the features."""
-        return math.inf if self.side == "dual" else newton_cost(self.problem)
+        return math.inf if self.side == "dual" else self.costs.newton()
 
     @cached_property
     def gram(self) -> float:
         """Newton's method on the examples; infinite if it surely costs more than descent."""
-        return math.inf if self.side == "primal" else gram_cost(self.problem, self.descent)
-
-    @cached_property
-    def direct(self) -> float:
-        """The cheaper method that factors a matrix."""
-        return min(self.newton, self.gram)
+        return math.inf if self.side == "primal" else self.costs.gram(self.descent)
 
     @cached_property
     def products(self) -> float:
         """Truncated Newton, where a few products are enough."""
-        return few_products_cost(self.problem)
-
-    @cached_property
-    def fewest_products(self) -> float:
-        """The same, where features hardly overlap."""
-        return few_products_cost(self.problem, FEWEST_PRODUCTS)
+        return self.costs.few_products()
 
     @cached_property
     def kinks(self) -> float:
         """``ssnal`` on a loss with kinks."""
-        return kink_cost(self.problem)
-
-    @property
-    def one_step(self) -> bool:
-        """Whether Newton's method on dense data takes a single step, whose cost is known well."""
-        return self.problem.loss.quadratic and self.dense
-
-    def newton_at_most(self, most: float) -> bool:
-        """Whether Newton's method costs at most that; often known without a pass."""
-        return self.side != "dual" and newton_cost(self.problem, most) <= most
-
-    def nearly_free_trial(self) -> bool:
-        """Whether a trial of dual descent costs little beside any factorisation."""
-        trial = max(TRIAL_COST, TRIAL_EPOCHS * self.epoch)
-        return trial <= NEARLY_FREE * least_direct_cost(self.problem)
+        return self.costs.kinks()
 
     def overlaps_little(self, stake: float) -> bool:
         """Whether features hardly overlap; no, if to look costs a good part of ``stake``."""
-        return overlap_cost(self.problem) <= LOOK * stake and overlaps_little(self.problem)
+        return overlap_cost(self.costs) <= LOOK * stake and overlaps_little(self.problem)
 
     def cost(self, method: str) -> float:
         """What that method should cost."""
         if method == "primal_cd":
-            return primal_cost(self.problem)
-        known = {"newton": "newton", "newton_cg": "products", "ssnal": "kinks"}
+            return self.costs.primal()
         if method == "gram_newton":
-            return gram_cost(self.problem)
+            return self.costs.gram()
+        known = {"newton": "newton", "newton_cg": "products", "ssnal": "kinks"}
         return float(getattr(self, known.get(method, "descent")))
 
 
@@ -176,29 +120,44 @@ def _always(f: Facts) -> bool:
 def _warm_newton(f: Facts) -> bool:
     if not f.warm or f.side == "dual":
         return False
-    steps = min(WARM_STEPS / newton_steps(f.problem), 1.0)
+    steps = min(WARM_STEPS / f.costs.steps, 1.0)
     return steps * f.newton <= WARM_EPOCHS * f.epoch
 
 
+def _newton_in_one_call(f: Facts) -> bool:
+    return f.one_call and f.side != "dual" and f.costs.newton(f.products) <= f.products
+
+
 def _descent_is_much_less(f: Facts) -> bool:
-    much_less = MUCH_LESS_IF_CURVED if is_curved(f.problem) else MUCH_LESS
-    return f.crowded and f.descent <= much_less * f.products
+    if not (f.one_call and is_crowded(f.problem)):
+        return False
+    much_less = MUCH_LESS_IF_CURVED if f.costs.curved else MUCH_LESS
+    return f.descent <= much_less * f.products
+
+
+def _nearly_free_trial(f: Facts) -> bool:
+    trial = max(TRIAL_COST, TRIAL_EPOCHS * f.epoch)
+    return f.wide and trial <= NEARLY_FREE * f.costs.least_direct()
 
 
 def _rounds_hardly_overlap(f: Facts) -> bool:
-    best = min(f.direct, f.descent, f.products)
-    rounds = primal_cost(f.problem, LEAST_ROUNDS)
-    return f.tall and rounds <= HOPE * best and f.overlaps_little(best)
+    if not f.tall:
+        return False
+    best = min(f.newton, f.gram, f.descent, f.products)
+    return f.costs.primal(LEAST_ROUNDS) <= HOPE * best and f.overlaps_little(best)
 
 
 def _products_hardly_overlap(f: Facts) -> bool:
-    least = f.fewest_products
-    return f.tall and f.dense and least < min(f.direct, f.descent) and f.overlaps_little(least)
+    if not (f.tall and f.dense):
+        return False
+    least = f.costs.few_products(FEWEST_PRODUCTS)
+    return least < min(f.newton, f.gram, f.descent) and f.overlaps_little(least)
 
 
 def _few_products(f: Facts) -> bool:
-    hope = HOPE_FOR_ONE_STEP if f.one_step else HOPE
-    return f.tall and f.products < hope * min(f.direct, f.descent)
+    # Newton's method on dense data takes a single step if the loss is quadratic.
+    hope = HOPE_FOR_ONE_STEP if f.costs.quadratic and f.dense else HOPE
+    return f.tall and f.products < hope * min(f.newton, f.gram, f.descent)
 
 
 HARDLY_OVERLAP = "n ≥ d, and the features hardly overlap"
@@ -216,28 +175,28 @@ DESCENT = (
     ),
     Rule(
         "primal_cd",
-        lambda f: f.descent > primal_cost(f.problem),
-        lambda f: f"n ≥ d, and the dual may need {dual_bound(f.problem):.2g} passes per factor e",
+        lambda f: f.descent > f.costs.primal(),
+        lambda f: f"n ≥ d, and the dual may need {f.costs.dual_bound:.2g} passes per factor e",
     ),
     Rule(
         "dual_cd",
         _always,
-        lambda f: f"the dual needs at most {dual_bound(f.problem):.2g} passes per factor e",
+        lambda f: f"the dual needs at most {f.costs.dual_bound:.2g} passes per factor e",
     ),
 )
 
 SMOOTH = (
     Rule("newton", _warm_newton, f"a start near the solution: about {WARM_STEPS} steps"),
-    Rule("newton", lambda f: f.small, "few features and few examples"),
+    Rule("newton", lambda f: f.costs.small, "few features and few examples"),
     # n ≥ d, and truncated Newton is over in one call.
     Rule(
         "newton",
-        lambda f: f.one_call and f.newton_at_most(f.products),
+        _newton_in_one_call,
         "few features: a matrix of that size costs less than a few products",
     ),
     Rule(
         "dual_cd",
-        lambda f: f.one_call and _descent_is_much_less(f),
+        _descent_is_much_less,
         "the features overlap, and the dual needs few epochs",
     ),
     Rule("newton_cg", lambda f: f.one_call, f"n ≥ d, and {NO_TIME}"),
@@ -245,13 +204,13 @@ SMOOTH = (
     Rule("dual_cd", lambda f: f.wide and TRIAL_EPOCHS * f.epoch <= CHOOSING, NO_TIME),
     Rule(
         "dual_cd",
-        lambda f: f.wide and f.nearly_free_trial(),
+        _nearly_free_trial,
         "n < d: a few epochs cost next to nothing beside a matrix",
     ),
     # All else is priced.
     Rule(
         "gram_newton",
-        lambda f: f.wide and f.dense and gram_cost(f.problem) <= FEW_EPOCHS_DENSE * f.epoch,
+        lambda f: f.wide and f.dense and f.costs.gram() <= FEW_EPOCHS_DENSE * f.epoch,
         "few examples: a matrix of that size costs less than any epochs",
     ),
     Rule("newton_cg", _products_hardly_overlap, HARDLY_OVERLAP),

@@ -16,14 +16,7 @@ from ..methods.base import Method
 from ..methods.engine import ENGINE
 from ..methods.engine.primal_cd import INNER_EPOCHS
 from ..problem import Problem
-from .costs import (
-    cg_cost,
-    epoch_cost,
-    is_curved,
-    primal_cost,
-    product_cost,
-    truncated_cost,
-)
+from .costs import Costs
 from .rules import TRIAL_COST, TRIAL_EPOCHS
 
 # The most that a method may be expected to take to replace one that failed: 30 s.
@@ -153,7 +146,7 @@ class Watch:
 
     def __init__(self, state: State, tol: float) -> None:
         self.state, self.problem, self.name = state, state.problem, state.name
-        self.tol = tol
+        self.costs, self.tol = Costs(state.problem), tol
         self.target = max(tol * state.problem.primal_at_zero, TINIEST)
 
     @cached_property
@@ -178,7 +171,7 @@ class Watch:
         if total < math.inf:
             state.longest = max(state.longest, total)
         p = self.problem
-        slower = state.longer >= 2 and p.is_smooth and not is_curved(p)
+        slower = state.longer >= 2 and p.is_smooth and not self.costs.curved
         return 1.0 if slower else TRUST
 
     def ahead(self, phase: str) -> float:
@@ -187,7 +180,7 @@ class Watch:
             return MOST_RESCUE if self.problem.is_smooth else math.inf
         if phase == "trial":
             return self._products_ahead()
-        cost = self.left * epoch_cost(self.problem, self.name) * self.state.work
+        cost = self.left * self.costs.epoch(self.name) * self.state.work
         return cost if phase == "start" else cost / self.trust
 
     def _products_ahead(self) -> float:
@@ -199,7 +192,7 @@ class Watch:
         products = 1.5 * self.state.work  # a round counts as three passes, a product as two
         slows = SLOWS if self.problem.loss.quadratic else 1.0
         left = slows * products * math.log(now / self.target) / fall if fall else math.inf
-        ahead = product_cost(self.problem) * left
+        ahead = self.costs.product * left
         return ahead if ahead > TRIAL_COST else 0.0
 
     def untried(self, name: str) -> bool:
@@ -213,18 +206,18 @@ class Watch:
         examples on a flat side of the loss, and so does the curvature: inactive ones are there.
         """
         p, state = self.problem, self.state
-        cost = truncated_cost(p, state.curvature)
+        cost = self.costs.truncated(state.curvature)
         if self.name == "primal_cd":
-            cost = min(cost, cg_cost(p, INNER_EPOCHS * self.left / self.trust, self.fall))
+            cost = min(cost, self.costs.conjugate(INNER_EPOCHS * self.left / self.trust, self.fall))
         cost *= self._way_left()
         if state.active_nonzeros < 1.0:
-            partial = truncated_cost(p, state.active_nonzeros * p.beta)
+            partial = self.costs.truncated(state.active_nonzeros * p.beta)
             cost = min(cost, CHANGES * state.active_set * partial)
         return cost
 
     def _way_left(self) -> float:
         """The fraction of truncated Newton's work from zero that is left."""
-        if not is_curved(self.problem):
+        if not self.costs.curved:
             return 1.0
         way = math.log(max(self.problem.primal_at_zero / self.target, 2.0))
         return min(max(self.fall / way, LEAST_FRACTION), 1.0)
@@ -232,14 +225,14 @@ class Watch:
     def conjugate(self) -> float:
         """Truncated Newton on the examples: a gap that does not fall says nothing of it."""
         rounds = self.left if self.left < math.inf else UNKNOWN_ROUNDS
-        return cg_cost(self.problem, rounds / self.trust, self.fall)
+        return self.costs.conjugate(rounds / self.trust, self.fall)
 
     def primal(self) -> float:
         """Coordinate descent on the primal."""
         if self.problem.n >= self.problem.d:
-            return ASSUMED_ROUNDS * epoch_cost(self.problem, "primal_cd")
+            return ASSUMED_ROUNDS * self.costs.epoch("primal_cd")
         rounds = ROUNDS_PER_DIGIT * max(self.fall / math.log(10.0), 1.0)
-        return primal_cost(self.problem, rounds)
+        return self.costs.primal(rounds)
 
     def may_try_primal(self) -> bool:
         """Whether descent on the primal is worth a try.
@@ -247,7 +240,7 @@ class Watch:
         With n < d only for a curved loss: its curvature at the optimum is then far below β.
         """
         tall = self.problem.n >= self.problem.d
-        return self.name == "dual_cd" and (tall or is_curved(self.problem))
+        return self.name == "dual_cd" and (tall or self.costs.curved)
 
     def suits_features(self) -> bool:
         """Whether conjugate gradients should run on the features, not on the examples.
