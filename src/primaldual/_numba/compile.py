@@ -100,13 +100,14 @@ class _Stopwatch(event.Listener):
             self.seconds += time.perf_counter() - self.began
 
 
-_compilations = _Stopwatch()
-event.register("numba:compile", _compilations)
+# Of this process: seconds to be left out of measurements.
+COMPILER = _Stopwatch()
+event.register("numba:compile", COMPILER)
 
 
 def seconds_compiling() -> float:
     """Seconds this process has spent in Numba's compiler, to be left out of measurements."""
-    return _compilations.seconds
+    return COMPILER.seconds
 
 
 # For small functions that are called from kernels and from plain Python alike.

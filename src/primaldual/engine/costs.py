@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from .._cached import cached_property
 from ..methods.engine.newton import starts_on_samples
 from ..methods.engine.newton_cg import product_work
 from ..methods.engine.second_order import hessian_work, is_small
@@ -96,7 +97,7 @@ def digits(tol: float) -> float:
 class Costs:
     """What the engine's methods should cost on one problem, in nanoseconds.
 
-    Costs that take a pass over the data are found when they are asked for.
+    They are found when they are asked for: a small problem is solved while all are computed.
 
     Attributes
     ----------
@@ -105,14 +106,8 @@ class Costs:
         side, and its curvature at the optimum is far below β.
     small : bool
         Whether one call makes all Newton steps in a few milliseconds at most.
-    brief : bool
-        Whether truncated Newton is over in one call, if a few products are enough.
-    steps : int
-        Newton steps on all the data: one if the loss is its own quadratic model.
     examples : float
         The scalar work for all examples.
-    product : float
-        A product with X and one with its transpose, from one reading.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -123,20 +118,33 @@ class Costs:
         self.quadratic = loss.quadratic
         self.curved = loss.strictly_convex and not loss.quadratic
         self.small = is_small(problem)
-        self.brief = product_work(problem) <= BRIEF_PRODUCT
-        self.steps = 1 if self.quadratic else NEWTON_STEPS
-        if self.steps > 1 and starts_on_samples(problem):
-            self.steps = STEPS_AFTER_SAMPLES
         self.examples = (MACHINE.example if self.curved else MACHINE.example_closed) * self.n
+
+    @cached_property
+    def brief(self) -> bool:
+        """Whether truncated Newton is over in one call, if a few products are enough."""
+        return product_work(self.problem) <= BRIEF_PRODUCT
+
+    @cached_property
+    def steps(self) -> int:
+        """Newton steps on all the data: one if the loss is its own quadratic model."""
+        if self.quadratic:
+            return 1
+        return STEPS_AFTER_SAMPLES if starts_on_samples(self.problem) else NEWTON_STEPS
+
+    @cached_property
+    def product(self) -> float:
+        """A product with X and one with its transpose, from one reading."""
         if self.sparse:
             near = self.d <= NEAR_VECTOR
             visits = (MACHINE.product_sparse if near else MACHINE.product_sparse_far) * self.nnz
-            visits += MACHINE.product_example_sparse * self.n
+            example = MACHINE.product_example_sparse
         else:
-            near = self.n * self.d <= NEAR_ENTRIES
-            visit = MACHINE.product_dense if near else MACHINE.product_dense_far
-            visits = visit * self.n * self.d + MACHINE.product_example * self.n
-        self.product = visits + MACHINE.product_call
+            entries = self.n * self.d
+            near = entries <= NEAR_ENTRIES
+            visits = (MACHINE.product_dense if near else MACHINE.product_dense_far) * entries
+            example = MACHINE.product_example
+        return visits + example * self.n + MACHINE.product_call
 
     # ---- coordinate descent
 

@@ -56,8 +56,11 @@ class Facts:
         self.tall = self.costs.tall
         self.wide = not self.tall
         self.dense = not self.costs.sparse
-        # Whether truncated Newton is over in one call, with n ≥ d.
-        self.one_call = self.tall and self.costs.brief
+
+    @cached_property
+    def one_call(self) -> bool:
+        """Whether truncated Newton is over in one call, with n ≥ d."""
+        return self.tall and self.costs.brief
 
     @cached_property
     def epoch(self) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from .._numba.compile import seconds_compiling
+from .._numba.compile import COMPILER
 
 
 def now() -> float:
     """Seconds since some moment, less what has gone into compiling kernels."""
-    return time.perf_counter() - seconds_compiling()
+    return time.perf_counter() - COMPILER.seconds
 
 
 class Clock:

@@ -28,11 +28,6 @@ class Start(NamedTuple):
     alpha: FloatArray | None = None
     is_guess: bool = False
 
-    @property
-    def is_given(self) -> bool:
-        """Whether it is another point than zero."""
-        return self.w is not None or self.alpha is not None
-
 
 def solved(
     run: Run, sampling: Sampling | None, rng: Generator, start: Start, entry: Entry | None = None
@@ -68,7 +63,11 @@ def _loop(
         ahead.pause = lambda: entry.offer(lambda: _snapshot(run, ahead))
     run.trace.notes = getattr(run.state, "log", [])
     try:
-        if saved is None and (sampling is not None or _proves_start(run, start)):
+        given = start.w is not None or start.alpha is not None
+        at_limit = not (run.limits.max_passes and run.limits.max_iter)
+        # A method that orders its own steps needs no certificate before the first of them.
+        expected = sampling is not None or at_limit or (given and not start.is_guess)
+        if saved is None and expected:
             run.check()
         while run.status is None:
             ahead.to_next_check()
@@ -79,12 +78,6 @@ def _loop(
         run.status = Status.INTERRUPTED
     if entry is not None and run.status is Status.MAX_TIME:
         entry.save(_snapshot(run, ahead))  # with more time it can go on
-
-
-def _proves_start(run: Run, start: Start) -> bool:
-    """Whether a method that orders its own steps is checked before the first of them."""
-    is_at_limit = not (run.limits.max_passes and run.limits.max_iter)
-    return is_at_limit or (start.is_given and not start.is_guess)
 
 
 def _snapshot(run: Run, ahead: OwnOrder | Drawn) -> dict[str, object]:

@@ -50,24 +50,15 @@ class Run:
         """Passes over the data so far."""
         return self.visited / self.nnz
 
-    @property
-    def label(self) -> str:
-        """The name of the method that is running, which ``auto`` may change."""
-        return self.method.label(self.state) or self.name
-
     def advance(self, draws: Any = None) -> float:
         """Let the method take its next steps; return the nonzeros visited."""
-        by_passes = self._counts_passes()
+        running = METHODS.get(self.method.label(self.state) or self.name, self.method)
         with self.clock:
             work = self.method.advance(self.state, draws)
         self.visited += work
-        self.iterations += work / self.nnz if by_passes else 1.0
+        # The passes of coordinate descent are its iterations.
+        self.iterations += work / self.nnz if running.samplings or running.descends else 1.0
         return work
-
-    def _counts_passes(self) -> bool:
-        """Whether the running method is coordinate descent: its passes are its iterations."""
-        running = METHODS.get(self.label, self.method)
-        return bool(running.samplings) or running.descends
 
     def is_over(self) -> bool:
         """Whether a limit is reached."""
@@ -84,7 +75,7 @@ class Run:
 
     def check(self) -> None:
         """Certify the iterate, record it, call the callback, and decide whether to stop."""
-        label, best = self.label, self.best
+        label, best = self.method.label(self.state) or self.name, self.best
         seen = best.look(*self.method.iterate(self.state))
         entry = Progress(
             self.passes, self.clock.seconds, seen.primal, best.dual, best.relative_gap, label,

@@ -149,11 +149,9 @@ def starts_on_samples(problem: Problem) -> bool:
 
     Not where the first step on all of them is the last.
     """
-    if problem.loss.quadratic:
+    if problem.loss.quadratic or _first_size(problem) * SAMPLE_GROWTH > 2 * problem.n:
         return False
-    if is_small(problem) and problem.n < SAMPLED_EXAMPLES:
-        return False
-    return _first_size(problem) * SAMPLE_GROWTH <= 2 * problem.n
+    return problem.n >= SAMPLED_EXAMPLES or not is_small(problem)
 
 
 def _samples(problem: Problem, rng: Generator) -> list[IntArray]:

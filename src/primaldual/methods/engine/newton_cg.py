@@ -95,12 +95,12 @@ class Run(NamedTuple):
     most: int  # conjugate-gradient steps in this Newton step, at most
     forcing: float = LOOSEST  # the relative residual at which they stop
     gap: float = np.inf  # ‖∇P(w)‖²/(2λ), or that of w and α after a step that ends the search
-    began: float = np.inf  # the gap before the steps of this call
+    began: float = np.inf  # the gap before the Newton steps of this round
     linear: bool = False  # whether the gap is that of w and α: then ∇P(w) is not known
     known: int = MARGINS
     inner: Inner = Inner()
-    models: int = 0  # made in this call
-    products: int = 0  # made in this call
+    models: int = 0  # made in this round
+    products: int = 0  # made in this round
 
     @property
     def is_between_steps(self) -> bool:
@@ -217,16 +217,15 @@ class NewtonCG(Method):
         target = max(self.tol, LEAST_GAP) * p.primal_at_zero
         if run.gap <= state.aim * target:
             state.aim *= STRICTER  # it was not proved: a free intercept may be what is off
-        state.run = run._replace(began=run.gap, models=0, products=0)
         most = max(1, self.budget // product_work(p))
-        quadratic = p.loss.quadratic
         while True:
-            state.run = _advance(
+            run = _advance(
                 p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept,
-                quadratic, state.aim * target, most, state.by_feature, state.by_example, state.run,
+                p.loss.quadratic, state.aim * target, most, state.by_feature, state.by_example, run,
             )  # fmt: skip
-            if state.run.is_between_steps:
-                return 2.0 * (state.run.products + state.run.models) * p.matrix.nnz
+            state.run = run
+            if run.is_between_steps:
+                return 2.0 * (run.products + run.models) * p.matrix.nnz
 
     def gap_estimate(self, state: State) -> float:
         """The gap as computed along the way."""
@@ -237,7 +236,8 @@ class NewtonCG(Method):
 
         If there is a next step, it begins with fresh margins, so that rounding does not pile up.
         """
-        state.run = state.run._replace(known=NOTHING)
+        if state.run.known != NOTHING:
+            state.run = state.run._replace(known=NOTHING)
         return state.w, state.alpha if state.run.linear else None
 
     def complexity(self, problem: Problem, sampling: Sampling | None = None) -> Complexity:
@@ -260,8 +260,11 @@ def _advance(  # type: ignore[no-untyped-def]
     The budget of one call may end inside a Newton step: the next call goes on from there.
     """
     v, n, inner = named(by_feature, by_example), y.size, run.inner
-    known, b, gap, began, linear = run.known, run.b, run.gap, run.began, run.linear
-    most, forcing, models, products = run.most, run.forcing, run.models, run.products
+    known, b, gap, linear = run.known, run.b, run.gap, run.linear
+    most, forcing, began = run.most, run.forcing, run.began
+    models, products = run.models, run.products
+    if known != INSIDE or inner.steps == 0:  # a new round, not the rest of a Newton step
+        began, models, products = gap, 0, 0
     unit, end = 2 * lam_n * n, products + budget
     if known == NOTHING:
         for j in range(n):
