@@ -6,7 +6,13 @@ BIN = $(VENV)/bin
 # Options for the benchmark, for example BENCH="--quick".
 BENCH ?=
 
-.PHONY: demo test lint bench browser clean
+# What is run for coverage: tests that take a few minutes without compiled kernels, which are then up
+# to a thousand times slower.
+COVERED = tests/smoke tests/cli/test_cli_parts.py tests/estimators/test_parameters.py \
+  tests/solver/test_bad_input.py tests/test_binary.py tests/test_complexity.py \
+  tests/test_container.py tests/test_models.py
+
+.PHONY: demo test coverage lint bench browser clean
 
 demo: $(VENV)/.base
 	$(BIN)/primaldual faceoff
@@ -14,6 +20,12 @@ demo: $(VENV)/.base
 # One BLAS thread a worker: two workers already use two cores.
 test: lint
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope
+
+# The fraction of the lines that these tests reach, those of kernels included. The tests are judged by
+# ``test``: without compiled kernels some that speak of these fail, which is of no interest here.
+coverage: $(VENV)/.dev
+	-NUMBA_DISABLE_JIT=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q --no-header --tb=no -r N \
+	  -W ignore::RuntimeWarning --cov=primaldual --cov-report=term $(COVERED)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

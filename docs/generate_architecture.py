@@ -24,6 +24,7 @@ LABELS = {
     "solver": "door, loop, stopping",
     "checkpoints": "resume after a kill",
     "advice": "primal or dual?",
+    "theory": "the paper's bound",
     "engine": "costs, rules, choice",
     "methods": "one algorithm per file",
     "kernels": "door for extenders",
@@ -36,6 +37,8 @@ LABELS = {
     "datasets": "generated and real",
     "files": "LIBSVM, CSV, Parquet",
     "binary": "binary matrices",
+    "shards": "data on disk",
+    "parts": "sums over parts",
     "container": "checked file frames",
     "_numba": "compile and cache",
 }

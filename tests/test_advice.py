@@ -1,4 +1,4 @@
-"""The advice: the side with the smaller T, the reason, and the table."""
+"""The advice: one verdict, two witnesses, and what the theory says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oracles import random_matrix, random_problem, reference_problem
 
 from primaldual import METHODS, SAMPLINGS, Problem, advise, datasets, solve, structure_cost
 from primaldual.complexity import importance_complexity
-from primaldual.engine.forecast import likely_side
+from primaldual.engine import choose
 
 modestly = settings(max_examples=30, deadline=None, derandomize=True)
 
@@ -34,11 +34,12 @@ def test_the_side_with_the_smaller_total_wins(seed):
     advice = advise(problem)
     assert advice.primal.total == pytest.approx(importance_complexity(problem.features).total)
     assert advice.dual.total == pytest.approx(importance_complexity(problem.examples).total)
-    assert advice.side == ("primal" if advice.primal.total <= advice.dual.total else "dual")
+    theory = advice.theory
+    assert theory.side == ("primal" if theory.primal.total <= theory.dual.total else "dual")
     assert (advice.d, advice.n) == (d, n)
     if problem.matrix.nnz:
         assert advice.ratio == pytest.approx(advice.primal.total / advice.dual.total)
-    assert one_sentence(advice.reason)
+    assert one_sentence(theory.reason) and one_sentence(advice.reason)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -52,37 +53,37 @@ def test_the_reason_names_what_decides():
     wide = Problem(
         np.random.default_rng(0).standard_normal((5, 60)), np.arange(5.0), "squared", 0.1
     )
-    assert advise(wide).side == "primal"
-    assert "features with about 5 nonzeros each, against 60 per example" in advise(wide).reason
+    assert advise(wide).theory.side == "primal"
+    assert "features with about 5 nonzeros each, against 60 per" in advise(wide).theory.reason
     tall = Problem(
         np.random.default_rng(0).standard_normal((60, 5)), np.arange(60.0), "squared", 0.1
     )
-    assert advise(tall).side == "dual"
-    assert "examples with about 5 nonzeros each, against 60 per feature" in advise(tall).reason
+    assert advise(tall).theory.side == "dual"
+    assert "examples with about 5 nonzeros each, against 60 per" in advise(tall).theory.reason
 
 
 def test_the_reason_says_so_where_the_shape_would_have_decided_otherwise():
     X = np.zeros((30, 50))  # more features than examples, but one feature has all the weight
     X[:, 0] = 10.0
     X[0, 1:] = 0.1
-    advice = advise(Problem(X, np.arange(30.0), "squared", 0.1))
-    assert advice.side == "dual"
-    assert advice.reason.startswith("although d ≥ n, ")
-    assert "the heaviest 1 % of features carry 100% of it" in advice.reason
-    assert one_sentence(advice.reason)
+    theory = advise(Problem(X, np.arange(30.0), "squared", 0.1)).theory
+    assert theory.side == "dual"
+    assert theory.reason.startswith("although d ≥ n, ")
+    assert "the heaviest 1 % of features carry 100% of it" in theory.reason
+    assert one_sentence(theory.reason)
 
 
 def test_a_tie_goes_to_the_primal_and_is_called_a_close_call():
     advice = advise(Problem(np.eye(8), np.arange(8.0), "squared", 1e-3))
     assert advice.primal.total == advice.dual.total
-    assert advice.side == "primal" and advice.ratio == 1.0
-    assert "hardly matters" in advice.reason
+    assert advice.theory.side == "primal" and advice.ratio == 1.0
+    assert "hardly matters" in advice.theory.reason
     assert "a close call" in str(advice)
 
 
 def test_a_large_lam_makes_the_choice_unimportant():
     problem = random_problem(1, n=20, d=4, lam=1e6)
-    assert advise(problem).reason.startswith("λ is so large")
+    assert advise(problem).theory.reason.startswith("λ is so large")
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -101,20 +102,31 @@ def test_a_single_entry_is_no_reason_to_fail():
     assert advice.primal.total == advice.dual.total
 
 
-def test_the_table_shows_both_sides_and_the_reason():
-    advice = advise(reference_problem("squared"))
-    head, primal, dual, reason, practice = str(advice).split("\n")
-    assert head.split() == ["coordinates", "iterations", "K", "cost", "W", "total", "T"]
-    assert primal.split() == ["primal", "4", "114", "3.69", "421"]
-    assert dual.split()[:5] == ["dual", "6", "116", "2.42", "281"]
-    assert dual.endswith("← 1.5× less work")
-    assert reason == f"dual: {advice.reason}"
-    assert practice == f"in practice {advice.practice}"
+def test_the_text_has_the_verdict_then_the_witnesses_then_the_theory():
+    problem = reference_problem("squared")
+    advice = advise(problem)
+    said, evidence, *tables = str(advice).split("\n")
+    assert said == str(advice.verdict)
+    assert evidence == advice.verdict.evidence
+    head, primal, dual, title, columns, *theory = tables
+    assert head.split() == ["method", "passes", "per", "pass", "together"]
+    assert primal.split()[:2] == ["primal", advice.sides["primal"].method]
+    assert dual.split()[:2] == ["dual", advice.sides["dual"].method]
+    marked = [row.split()[0] for row in (primal, dual) if row.endswith("← solve")]
+    assert marked == [advice.verdict.side]
+    assert title == "In theory, what the paper's bound says of the paper's two methods:"
+    assert columns.split() == ["coordinates", "iterations", "K", "cost", "W", "total", "T"]
+    assert theory[0].split() == ["primal", "4", "114", "3.69", "421"]
+    assert theory[1].split()[:5] == ["dual", "6", "116", "2.42", "281"]
+    assert theory[1].endswith("← 1.5× less work")
+    assert theory[2] == f"dual: {advice.theory.reason}"
+    assert theory[3:] == ([advice.overruled] if advice.verdict.side != "dual" else [])
 
 
 def test_large_numbers_are_grouped_in_the_table():
     X = random_matrix(0, 1200, 3, 1.0)
-    _, _, dual, *_ = str(advise(Problem(X, X[:, 0], "squared", 0.1))).split("\n")
+    lines = str(advise(Problem(X, X[:, 0], "squared", 0.1))).split("\n")
+    dual = next(line for line in lines if line.startswith("dual") and "less work" in line)
     assert dual.split()[1:3] == ["1", "200"]
 
 
@@ -158,55 +170,101 @@ def test_leukemia_has_the_costs_of_table_1(load):
     assert structure_cost(raw.examples) == pytest.approx(1.96e9, rel=5e-3)
     advice = advise(table_problem(datasets.normalize_average(X), y))
     assert advice.ratio == pytest.approx(0.486, abs=5e-4)
-    assert advice.side == "primal"
+    assert advice.theory.side == "primal"
 
 
 def test_a9a_is_a_case_for_the_dual(load):
     X, y = load("a9a")
     advice = advise(table_problem(datasets.normalize_average(X), y))
-    assert advice.side == "dual"
+    assert advice.theory.side == "dual"
     assert advice.ratio == pytest.approx(525, abs=0.5)
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "lam", "side", "share"),
-    [
-        (40, 200, 1e-3, "dual", 0.99),  # wide
-        (400, 20, 1.0, "dual", 0.97),  # the dual's bound is a few passes
-        (2000, 20, 1e-6, "primal", 0.97),  # it is thousands, and the features are independent
-        (60, 20, 1e-6, "primal", 0.87),  # the same, but so few examples are not looked at
-    ],
-)
-def test_practice_knows_shape_bound_and_spectrum(n, d, lam, side, share):
-    practice = advise(random_problem(0, n=n, d=d, loss="squared", lam=lam)).practice
-    assert practice.side == side
-    assert practice.confidence == share, "as counted in the study, docs/choose.md"
-    assert practice.method in METHODS
-    assert str(practice).startswith(f"{side} (confidence ")
-    assert all(practice.evidence)
+# --- the verdict ----------------------------------------------------------------------------------
 
 
-def test_practice_is_least_sure_where_the_sides_should_cost_the_same():
-    lams = np.geomspace(1e-8, 1e-2, 20)
-    problems = [random_problem(0, n=20_000, d=20, loss="squared", lam=lam) for lam in lams]
-    factors = [likely_side(problem).factor for problem in problems]
-    near, far = (problems[find(factors)] for find in (np.argmin, np.argmax))
-    assert advise(near).practice.confidence < advise(far).practice.confidence
+SHAPES = [(60, 5), (300, 40), (40, 300), (3000, 20), (30, 3000)]
 
 
-def test_practice_names_the_direct_method_that_solve_would_take():
+@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge", "hinge"])
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+def test_text_numbers_page_and_log_name_the_same_side_and_method(n, d, loss):
+    problem = random_problem(0, n=n, d=d, loss=loss, lam=1 / n)
+    advice = advise(problem)
+    verdict, numbers = advice.verdict, advice.numbers()
+    choice, log = choose(problem), solve(problem, seed=0).trace.notes[0]
+    assert (verdict.side, verdict.method) == (choice.side, choice.method)
+    assert log.split(":")[0] == verdict.method
+    stated = numbers["verdict"]
+    assert (stated["side"], stated["method"]) == (choice.side, choice.method)
+    assert str(advice).startswith(f"{choice.side}, by {choice.method}: ")
+    page = advice._repr_html_()
+    assert page is None or f"{choice.side}, by {choice.method}: " in page
+    assert (advice.side, advice.reason) == (verdict.side, verdict.evidence)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+def test_passes_times_their_price_are_the_seconds_of_each_side(n, d, loss):
+    advice = advise(random_problem(0, n=n, d=d, loss=loss, lam=1 / n))
+    for name, side in advice.sides.items():
+        assert side.side == name == METHODS[side.method].side
+        assert side.passes * side.price == pytest.approx(side.seconds)
+        assert 0 < side.seconds < math.inf
+    verdict = advice.verdict
+    low, high = verdict.interval
+    assert 0 < low <= verdict.seconds <= high
+    assert verdict.seconds == advice.sides[verdict.side].seconds
+    assert verdict.passes == advice.sides[verdict.side].passes
+    assert 0.5 <= verdict.confidence <= 1
+
+
+def test_a_loss_with_kinks_has_no_method_on_the_primal():
+    advice = advise(random_problem(0, n=50, d=5, loss="hinge", lam=0.1))
+    assert advice.sides["primal"].method == "none"
+    assert advice.sides["primal"].seconds == math.inf
+    assert advice.verdict.side == "dual" and advice.verdict.confidence == 1.0
+    assert advice.numbers()["sides"]["primal"]["seconds"] is None
+
+
+def test_one_sentence_says_why_the_theory_is_overruled():
     problem = random_problem(0, n=60, d=5, loss="logistic", lam=0.1)
-    practice = advise(problem).practice
-    assert practice.method == "newton"
-    assert any("solve starts with newton" in reason for reason in practice.evidence)
+    advice = advise(problem)
+    assert advice.theory.side == "dual" and advice.verdict.method == "newton"
+    assert advice.overruled in str(advice) and one_sentence(advice.overruled)
+    assert "factored" in advice.overruled
+    wide = advise(random_problem(0, n=40, d=300, loss="squared", lam=1e-3))
+    assert (wide.overruled == "") == (wide.theory.side == wide.verdict.side)
 
 
-def test_advice_on_other_data_or_without_its_data_is_refused():
+def test_a_looser_gap_should_not_take_longer():
+    problem = random_problem(0, n=400, d=3000, loss="logistic", lam=1e-5)
+    loose, tight = (advise(problem, tol=tol).verdict for tol in (1e-2, 1e-8))
+    assert loose.seconds <= tight.seconds
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 0.0])
+@pytest.mark.parametrize("shape", [(60, 5), (5, 60)])
+def test_there_is_a_verdict_for_numbers_of_any_size(shape, scale):
+    X = scale * np.random.default_rng(0).standard_normal(shape)
+    y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
+    with np.errstate(over="ignore"):
+        advice = advise(Problem(X, y, loss="squared", lam=1e-3))
+        assert advice.verdict.method in METHODS
+        assert advice.verdict.seconds > 0
+
+
+def test_advice_on_other_data_is_refused():
     problem = random_problem(0, n=60, d=5, loss="logistic", lam=0.1)
     with pytest.raises(ValueError, match="advice is on 60 examples of 5 features"):
         solve(random_problem(0, n=61, d=5, loss="logistic", lam=0.1), advise(problem))
-    with pytest.raises(ValueError, match="without its data"):
-        solve(problem, advise(problem).without_data())
+
+
+def test_advice_without_its_data_can_be_followed():
+    problem = random_problem(0, n=60, d=5, loss="logistic", lam=0.1)
+    kept = advise(problem).without_data()
+    assert kept.problem is None
+    assert solve(problem, kept, seed=0).trace.methods[0] == kept.verdict.method
 
 
 @pytest.mark.parametrize(("n", "d"), [(60, 5), (300, 40), (40, 300)])
@@ -220,11 +278,11 @@ def test_solve_follows_the_advice_as_it_would_itself(n, d):
     assert "as advised" in advised.trace.notes[0]
 
 
-def test_following_an_advice_does_not_ask_for_bounds():
+def test_following_an_advice_does_not_ask_for_the_theory():
     problem = random_problem(0, n=60, d=5, loss="logistic", lam=0.1)
     advice = advise(problem)
     solve(problem, advice)
-    assert "practice" in vars(advice) and "bounds" not in vars(advice)
+    assert "verdict" in vars(advice) and "theory" not in vars(advice)
 
 
 def test_copies_of_an_advice_are_equal_and_leave_the_data_behind():
@@ -232,6 +290,6 @@ def test_copies_of_an_advice_are_equal_and_leave_the_data_behind():
     advice = advise(problem, "uniform", methods=["nsync", "quartz"])
     for copied in (pickle.loads(pickle.dumps(advice)), copy.deepcopy(advice)):
         assert copied == advice and copied.ranking and str(copied.primal) == str(advice.primal)
-        assert copied.problem is None and copied.practice is None
+        assert copied.problem is None and copied.verdict == advice.verdict
     assert advice != advise(problem) and advice != "advice"
-    assert repr(advice).startswith("Advice(Bounds(primal=Complexity(iterations=")
+    assert repr(advice).startswith("Advice(")

@@ -20,15 +20,22 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FIL
 # A layer is a folder, or a file beside the folders. It imports from itself and from layers before
 # it. Order them by what they need, not by the alphabet: this list is the plan of the house.
 LAYERS = [
+    "writing",
+    "_in_memory",
+    "_text",
+    "wording",
+    "_warn",
     "container",
     "_types",
     "_cached",
     "_numba",
+    "parts",
     "losses",
     "data",
     "problem",
     "samplings",
     "complexity",
+    "theory",
     "methods",
     "engine",
     "advice",
@@ -46,8 +53,9 @@ LAYERS = [
 # These know nothing of problems and methods.
 ALONE = {
     "binary": {"_types"},
-    "files": {"_types", "_numba"},
+    "files": {"_text", "_types", "_numba"},
     "datasets": {"_types", "binary", "files"},
+    "shards": {"writing", "_types", "files", "parts"},
 }
 # These show themselves in a notebook by the report, which they import when asked to.
 SHOWN = {"advice", "result"}

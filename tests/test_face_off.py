@@ -7,6 +7,7 @@ import pytest
 from oracles import random_problem
 
 from primaldual import Problem, advise, datasets, faceoff, solve
+from primaldual.methods import METHODS
 
 
 def worst_case(side: str) -> Problem:
@@ -18,7 +19,7 @@ def worst_case(side: str) -> Problem:
 def test_worst_case_of_one_side_is_won_by_the_other(loser, winner):
     outcome = faceoff(worst_case(loser), tol=1e-6, max_passes=500)
     assert outcome.winner == winner
-    assert outcome.advice.side == winner
+    assert outcome.advice.theory.side == winner
     assert outcome.predicted
     assert outcome.fastest == {"primal": "nsync", "dual": "quartz"}[winner]
 
@@ -70,6 +71,20 @@ def test_table_can_be_printed_for_every_tol_that_solve_accepts():
     for tol in (0, 1.0, 5.0):
         outcome = faceoff(random_problem(seed=0), tol=tol, max_passes=3)
         assert len(str(outcome).splitlines()) == 3
+
+
+def test_the_engine_can_take_part_and_leaves_the_verdict_to_the_sides():
+    outcome = faceoff(random_problem(seed=0), ["nsync", "quartz", "auto"], tol=1e-5)
+    assert outcome.rivals == ["nsync", "quartz"]
+    assert outcome.winner == outcome.side_of(outcome.fastest_of(["nsync", "quartz"]))
+    ended = outcome.results["auto"][0].trace.methods[-1]
+    assert outcome.side_of("auto") == METHODS[ended].side
+    assert np.isinf(outcome.predictions["auto"].total)
+    assert faceoff(random_problem(seed=0), ["auto"]).rivals == ["auto"]
+
+
+def test_no_contender_that_did_not_converge_is_marked():
+    assert "fewest passes" not in str(faceoff(random_problem(seed=0), max_passes=1, tol=1e-12))
 
 
 def test_callback_is_told_who_is_running():

@@ -24,7 +24,7 @@ THREE = np.digitize(Y, [-0.7, 0.7])
 
 # Name of the case: the estimator and its targets. Every estimator at least once.
 CASES = {
-    "HuberRegressor": (primaldual.HuberRegressor(epsilon=0.5), Y),
+    "HuberRegressor": (primaldual.HuberRegressor(epsilon=1.5), Y),
     "LinearClassifier": (primaldual.LinearClassifier("probit", C=0.3), TWO),
     "LinearClassifier, loss object": (
         primaldual.LinearClassifier(SmoothedHinge(0.25), class_weight={0: 2.0, 2: 0.5}),
@@ -54,6 +54,7 @@ CASES = {
     "RidgeCV": (primaldual.RidgeCV(), Y),
     "RidgeCV, folds": (primaldual.RidgeCV(np.array([0.1, 1.0]), cv=3, scoring="r2"), Y),
     "RidgeClassifier": (primaldual.RidgeClassifier(), TWO),
+    "RidgeClassifierCV": (primaldual.RidgeClassifierCV(store_cv_results=True), TWO),
 }
 
 
@@ -77,6 +78,8 @@ def same(one, two):
         return (one != two).nnz == 0
     if isinstance(one, list | tuple) and type(one) is type(two):
         return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, dict) and type(one) is type(two):
+        return list(one) == list(two) and all(same(one[key], two[key]) for key in one)
     if isinstance(one, float | int):
         return one == two
     return type(one) is type(two) and one == two
@@ -98,7 +101,7 @@ def test_every_estimator_has_a_case():
 @pytest.mark.parametrize("name", CASES)
 def test_parameters_and_attributes_come_back(fitted, name, path):
     model = fitted[name]
-    model.save(path)
+    model.save(path, dual=True)
     again = primaldual.load(path)
     assert type(again) is type(model)
     for key, value in model.get_params().items():
@@ -107,6 +110,34 @@ def test_parameters_and_attributes_come_back(fitted, name, path):
     for key in public - {"history_", "calibrated_"}:
         assert same(getattr(again, key), getattr(model, key)), key
     assert not hasattr(again, "history_")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_dual_variables_are_left_out_unless_asked_for(fitted, name, path):
+    fitted[name].save(path)
+    again = primaldual.load(path)
+    assert not hasattr(again, "dual_coef_")
+    assert hasattr(fitted[name], "dual_coef_")
+
+
+def test_the_size_of_a_model_does_not_grow_with_the_examples(path):
+    data = np.random.default_rng(0).standard_normal((100_000, 10))
+    primaldual.Ridge().fit(data, data[:, 0]).save(path)
+    assert path.stat().st_size < 10_000
+
+
+def test_a_loaded_model_without_dual_variables_starts_a_warm_fit(fitted, path):
+    model = clone(CASES["LinearSVC"][0]).set_params(warm_start=True).fit(X, THREE)
+    model.save(path)
+    again = primaldual.load(path).fit(X, THREE)
+    assert again.dual_gap_ <= again.tol and hasattr(again, "dual_coef_")
+
+
+def test_a_file_with_dual_variables_of_an_earlier_version_still_loads(fitted, path):
+    """Versions before this one always kept them."""
+    fitted["Ridge"].save(path, dual=True)
+    again = primaldual.load(path)
+    assert again.dual_coef_.tobytes() == fitted["Ridge"].dual_coef_.tobytes()
 
 
 @pytest.mark.parametrize("name", CASES)

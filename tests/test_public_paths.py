@@ -27,6 +27,7 @@ PATHS = {
         "Ridge",
         "RidgeCV",
         "RidgeClassifier",
+        "RidgeClassifierCV",
         "path",
     ],
     "primaldual.experiments": ["prediction", "reproduce"],
@@ -45,10 +46,13 @@ PATHS = {
     "primaldual.methods": ["ENGINE", "METHODS", "Method", "NSync", "Quartz"],
     "primaldual.methods.base": ["first_alpha"],
     "primaldual.models": ["header", "load", "save"],
+    "primaldual.parts": ["Block", "InMemory", "PartError", "Parts", "cut"],
+    "primaldual.problem.on_parts": ["PartsProblem"],
     "primaldual.problem": ["Certificate", "Coordinates", "Problem"],
     "primaldual.report": ["numbers", "page"],
     "primaldual.result": ["Progress", "Result", "Status", "Trace"],
     "primaldual.samplings": ["SAMPLINGS", "Draws"],
+    "primaldual.shards": ["Shards", "open", "write"],
     "primaldual.solver": ["solve"],
 }
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         LogisticRegressionCV,
         Ridge,
         RidgeClassifier,
+        RidgeClassifierCV,
         RidgeCV,
         path,
     )
@@ -51,6 +52,7 @@ _HOME = {
     "Ridge": "estimators",
     "RidgeCV": "estimators",
     "RidgeClassifier": "estimators",
+    "RidgeClassifierCV": "estimators",
     "path": "estimators",
     "LOSSES": "losses",
     "METHODS": "methods",
@@ -88,6 +90,7 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
+    "RidgeClassifierCV",
     "Status",
     "Trace",
     "advise",

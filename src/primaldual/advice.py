@@ -1,83 +1,67 @@
-"""The face-off before it starts: which side is cheaper for this problem, and why."""
+"""The face-off before it starts: which side ``solve`` will take, what it will cost, and why."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ._cached import cached_property
 from ._types import Side
-from .complexity import (
-    Complexity,
-    complexity,
-    importance_complexity,
-    structure_cost,
-    unbounded,
-)
-from .engine import choose
-from .engine.forecast import likely_side
-from .losses.custom import loss_name
+from .complexity import Complexity, unbounded
+from .engine import chosen
+from .engine.forecast import Expected, confidence, expected, interval
 from .methods import METHODS
 from .methods.base import coordinates
-from .problem import Coordinates, Problem
+from .problem import Problem
 from .samplings import Sampling, as_sampling
+from .theory import TIE, Theory, theory_of
+from .wording import duration, finite, grouped, number, times
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Ratios of T closer to 1 than this are called a tie in words; the smaller T still wins.
-_TIE = 1.1
+THEORY = "what the paper's bound says of the paper's two methods"
 
 
 @dataclass(frozen=True)
-class Practice:
-    """Which side is faster with the methods of today, which use the curvature they meet.
-
-    The theory's T bounds the paper's two methods. Coordinate descent in random order with exact
-    or locally curved steps does better than its bound, most of all on the side where the data
-    itself makes the problem well conditioned.
-    """
+class Verdict:
+    """What ``solve`` will do, and what that should take on this machine."""
 
     side: Side
-    method: str  # what ``solve(method="auto")`` starts with, which may factor a matrix instead
-    # The part of the problems of this kind, among those measured for the documentation, on which
-    # that side's coordinate descent took at most 1.3 times as long as the other's.
+    method: str  # that it starts with
+    seconds: float
+    interval: tuple[float, float]  # that holds the seconds of 80 % of all problems like this one
+    passes: float
+    # The fraction of problems like this one, not seen when the forecast was made, on which this
+    # side has the fastest method of all, or one that takes at most 1.2 times as long.
     confidence: float
-    evidence: tuple[str, ...]
+    evidence: str  # one sentence
 
     def __str__(self) -> str:
-        return f"{self.side} (confidence {self.confidence:.0%}): {'; '.join(self.evidence)}."
-
-
-# How sure the choice of coordinate descent's side is, by the factor between the two costs that are
-# expected, or with n < d, or where the data was not looked at; counted on 1207 problems
-# (docs/choose.md).
-_CLOSE = 1.3
-_CONFIDENCE = {"wide": 0.99, "clear": 0.97, "close": 0.92, "unseen": 0.87}
-_CONFIDENCE["kinks"] = 1.0  # there is no other side
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What the theory guarantees of both sides, and the side it therefore names."""
-
-    primal: Complexity
-    dual: Complexity
-    side: Side
-    reason: str
+        low, high = (duration(end) for end in self.interval)
+        return (
+            f"{self.side}, by {self.method}: about {duration(self.seconds)} ({low} to {high}), "
+            f"{number(self.passes)} passes; confidence {self.confidence:.0%}"
+        )
 
 
 class Advice:
-    """Which side to solve on, what each side costs, and why.
+    """One verdict and two witnesses: what ``solve`` will do, and what each side would cost.
 
-    ``primal`` and ``dual`` hold K (``iterations``), W (``cost``), T (``total``) and
-    ``passes(eps)``. They are bounds: what the theory guarantees, not what is measured. ``practice``
-    names the side that should be faster in seconds. Each is found out when it is first asked for:
-    ``solve(problem, advice)`` asks for ``practice`` alone.
+    Attributes
+    ----------
+    verdict : Verdict
+        Side, method, expected seconds with an 80 % interval, expected passes, confidence and
+        evidence of what ``solve(problem)`` does.
+    sides : dict
+        For "primal" and "dual" what ``solve(problem, side=...)`` should need: the method of that
+        side, its passes, the price of a pass and their product, the seconds.
+    theory : Theory
+        K, W and T of both sides, and the side that the paper's bound names for the paper's methods.
+
+    Each is found when it is first asked for: ``solve(problem, advice)`` asks for ``verdict`` alone.
     """
 
     def __init__(
@@ -87,33 +71,40 @@ class Advice:
         n: int,
         sampling: str = "importance",
         methods: Sequence[str] = (),
+        tol: float = 1e-6,
     ) -> None:
         self.problem = problem  # None where the data is no longer at hand
         self.d, self.n = d, n
         self.sampling = sampling
         self.methods = tuple(methods)
+        self.tol = tol
 
     @classmethod
     def kept(
         cls,
-        d: int,
-        n: int,
-        sampling: str,
-        bounds: Bounds,
+        extent: tuple[int, int, str, float],
+        forecasts: tuple[Expected, Expected],
+        theory: Theory,
         ranking: tuple[tuple[str, Complexity], ...],
     ) -> Advice:
-        """An advice without its data, as a fitted or a loaded model has it."""
-        advice = cls(None, d, n, sampling, [name for name, _ in ranking])
-        advice.bounds, advice.ranking = bounds, ranking
+        """An advice without its data, as a fitted or a loaded model has it.
+
+        ``extent`` is d, n, the sampling and ``tol``.
+        """
+        d, n, sampling, tol = extent
+        advice = cls(None, d, n, sampling, [name for name, _ in ranking], tol)
+        advice.forecasts, advice.theory, advice.ranking = forecasts, theory, ranking
         return advice
 
     def without_data(self) -> Advice:
-        """The same bounds and ranking, without the problem and so without ``practice``."""
-        return Advice.kept(self.d, self.n, self.sampling, self.bounds, self.ranking)
+        """The same advice without the problem."""
+        kept, arguments = self.__reduce__()
+        return kept(*arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy or a pickle of a model must not carry the data it was trained on.
-        return Advice.kept, (self.d, self.n, self.sampling, self.bounds, self.ranking)
+        extent = (self.d, self.n, self.sampling, self.tol)
+        return Advice.kept, (extent, self.forecasts, self.theory, self.ranking)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Advice) and self.__reduce__() == other.__reduce__()
@@ -121,13 +112,55 @@ class Advice:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Advice({self.bounds}, d={self.d}, n={self.n}, sampling={self.sampling!r})"
+        return f"Advice({self.verdict}, d={self.d}, n={self.n}, tol={self.tol:g})"
 
     @cached_property
-    def bounds(self) -> Bounds:
-        """T of both sides and the cheaper one."""
+    def forecasts(self) -> tuple[Expected, Expected]:
+        """What ``solve`` does and what the other side would, in seconds of the common machine.
+
+        The same everywhere, so that a model that keeps them is the same file everywhere.
+        """
         assert self.problem is not None
-        return _bounds(self.problem, self.sampling)
+        return self._beside(expected(self.problem, self.tol))
+
+    def beginning_with(self, method: str, why: str) -> Advice:
+        """The advice to begin with that method, where it has begun already."""
+        assert self.problem is not None
+        choice = chosen(self.problem, self.tol, method, why)
+        self.forecasts = self._beside(expected(self.problem, self.tol, choice=choice))
+        return self
+
+    def _beside(self, begun: Expected) -> tuple[Expected, Expected]:
+        """A forecast, and that of the other side."""
+        assert self.problem is not None
+        other: Side = "primal" if begun.side == "dual" else "dual"
+        return begun, expected(self.problem, self.tol, other)
+
+    @cached_property
+    def sides(self) -> dict[str, Expected]:
+        """What each side should need here; on the side of the verdict, what the verdict says."""
+        found = {forecast.side: forecast.here() for forecast in self.forecasts}
+        return {side: found[side] for side in ("primal", "dual")}
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What ``solve`` will do, and what it should take."""
+        begun, other = (self.sides[forecast.side] for forecast in self.forecasts)
+        return Verdict(
+            begun.side,
+            begun.method,
+            begun.seconds,
+            interval(begun),
+            begun.passes,
+            confidence(begun, other),
+            _evidence(begun, other),
+        )
+
+    @cached_property
+    def theory(self) -> Theory:
+        """T of both sides and the smaller one."""
+        assert self.problem is not None
+        return theory_of(self.problem, self.sampling)
 
     @cached_property
     def ranking(self) -> tuple[tuple[str, Complexity], ...]:
@@ -139,70 +172,103 @@ class Advice:
         return tuple(sorted(stated, key=lambda entry: entry[1].total))
 
     @property
-    def primal(self) -> Complexity:
-        """K, W and T on the primal."""
-        return self.bounds.primal
-
-    @property
-    def dual(self) -> Complexity:
-        """K, W and T on the dual."""
-        return self.bounds.dual
-
-    @property
     def side(self) -> Side:
-        """The side with the smaller T."""
-        return self.bounds.side
+        """The side of the verdict."""
+        return self.verdict.side
 
     @property
     def reason(self) -> str:
-        """What about the data decides, in a sentence."""
-        return self.bounds.reason
+        """The evidence of the verdict."""
+        return self.verdict.evidence
+
+    @property
+    def primal(self) -> Complexity:
+        """K, W and T on the primal, by the theory."""
+        return self.theory.primal
+
+    @property
+    def dual(self) -> Complexity:
+        """K, W and T on the dual, by the theory."""
+        return self.theory.dual
 
     @property
     def ratio(self) -> float:
-        """T_P / T_D; 1 where both are infinite."""
-        if self.primal.total == self.dual.total:
-            return 1.0
-        return self.primal.total / self.dual.total if self.dual.total else 1.0
+        """T_P / T_D, by the theory; 1 where both are infinite."""
+        return self.theory.ratio
 
     def __str__(self) -> str:
-        head = f"{'':8}{'coordinates':>12}{'iterations K':>16}{'cost W':>12}{'total T':>12}"
-        lines = [head]
-        for name, size, costs in (
-            ("primal", self.d, self.primal),
-            ("dual", self.n, self.dual),
-        ):
-            row = (
-                f"{name:8}{_thousands(size):>12}{_short(costs.iterations):>16}"
-                f"{_short(costs.cost):>12}{_short(costs.total):>12}"
-            )
-            if name == self.side and costs.total == math.inf:
-                row += "   ← the side with steps"
-            elif name == self.side:
-                factor = max(self.ratio, 1 / self.ratio) if self.ratio else 1.0
-                row += (
-                    f"   ← {_factor(factor)} less work" if factor >= _TIE else "   ← a close call"
-                )
-            lines.append(row)
-        lines.append(f"{self.side}: {self.reason}")
-        if self.practice is not None:
-            lines.append(f"in practice {self.practice}")
+        lines = [f"{self.verdict}", self.verdict.evidence, *self._witnesses(), *self._bounds()]
         if self.ranking:
             lines.append(f"{'by stated T:':20}{'iterations K':>16}{'cost W':>12}{'total T':>12}")
         for name, costs in self.ranking:
-            lines.append(
-                f"  {name:18}{_short(costs.iterations):>16}"
-                f"{_short(costs.cost):>12}{_short(costs.total):>12}"
-            )
+            lines.append(f"  {name:18}{_work(costs)}")
         return "\n".join(lines)
 
-    @cached_property
-    def practice(self) -> Practice | None:
-        """The side that should be faster in seconds, with confidence and evidence.
+    def _witnesses(self) -> list[str]:
+        """The table of both sides: passes times the price of a pass are the seconds."""
+        lines = [f"{'':8}{'method':>16}{'passes':>12}{'per pass':>12}{'together':>12}"]
+        for name, side in self.sides.items():
+            mark = "   ← solve" if name == self.verdict.side else ""
+            lines.append(
+                f"{name:8}{side.method:>16}{number(side.passes):>12}"
+                f"{duration(side.price):>12}{duration(side.seconds):>12}{mark}"
+            )
+        return lines
 
-        None where the data is no longer at hand, as in a model that was loaded from a file.
+    def _bounds(self) -> list[str]:
+        """The table of the theory, its side and why, and why the verdict overrules it."""
+        theory = self.theory
+        title = f"In theory, {THEORY}:"
+        head = f"{'':8}{'coordinates':>12}{'iterations K':>16}{'cost W':>12}{'total T':>12}"
+        lines = [title, head]
+        for name, size, costs in (
+            ("primal", self.d, theory.primal),
+            ("dual", self.n, theory.dual),
+        ):
+            row = f"{name:8}{grouped(size):>12}{_work(costs)}"
+            if name == theory.side and costs.total == math.inf:
+                row += "   ← the side with steps"
+            elif name == theory.side:
+                factor = max(theory.ratio, 1 / theory.ratio) if theory.ratio else 1.0
+                row += f"   ← {times(factor)} less work" if factor >= TIE else "   ← a close call"
+            lines.append(row)
+        lines.append(f"{theory.side}: {theory.reason}")
+        if self.overruled:
+            lines.append(self.overruled)
+        return lines
+
+    @property
+    def overruled(self) -> str:
+        """Why the verdict is not the theory's side, in a sentence; empty where it is."""
+        chosen = self.sides[self.verdict.side]
+        if self.theory.side == chosen.side:
+            return ""
+        return f"The verdict is the other side: {_beyond(chosen, self.n, self.d)}."
+
+    def numbers(self) -> dict[str, Any]:
+        """The same in numbers, as plain Python: what ``--json`` prints.
+
+        Numbers that are infinite are None.
         """
-        return None if self.problem is None else _practice(self.problem)
+        theory = self.theory
+        sizes = {"primal": self.d, "dual": self.n}
+        numbers: dict[str, Any] = finite(
+            {
+                "verdict": asdict(self.verdict),
+                "sides": {name: side._asdict() for name, side in self.sides.items()},
+                "theory": {
+                    "side": theory.side,
+                    "reason": theory.reason,
+                    "ratio": theory.ratio,
+                    "overruled": self.overruled,
+                    **{
+                        name: {"coordinates": size, **getattr(theory, name).numbers()}
+                        for name, size in sizes.items()
+                    },
+                },
+            }
+        )
+        return numbers
 
     def plot(self) -> Figure:
         """Where the nonzeros are and what each side may cost, as a matplotlib figure."""
@@ -216,16 +282,24 @@ class Advice:
         return advice_html(self)
 
 
-def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str] = ()) -> Advice:
-    """Compare the two sides of ``problem``: by the theory's bounds, and by what to expect of them.
+def advise(
+    problem: Problem,
+    sampling: str = "importance",
+    methods: Sequence[str] = (),
+    tol: float = 1e-6,
+) -> Advice:
+    """Say which side of ``problem`` to solve on, and what each side should cost.
 
     Parameters
     ----------
     problem : Problem
     sampling : str
-        The sampling both sides use; importance sampling is the best serial one (Theorem 2).
+        The sampling of both sides in the theory; importance sampling is the best serial one
+        (Theorem 2).
     methods : sequence of str
         Names in ``METHODS`` to be ranked by the T each states for itself.
+    tol : float
+        The relative gap that the solve is to reach.
 
     Returns
     -------
@@ -238,48 +312,36 @@ def advise(problem: Problem, sampling: str = "importance", methods: Sequence[str
     >>> from primaldual import Problem, advise
     >>> X = np.random.default_rng(0).standard_normal((50, 4))
     >>> advice = advise(Problem(X, np.sign(X[:, 0]), loss="logistic", lam=1 / 50))
-    >>> advice.side
+    >>> advice.verdict.side, advice.verdict.method
+    ('primal', 'newton')
+    >>> advice.theory.side
     'dual'
     """
-    advice = Advice(problem, problem.d, problem.n, sampling, methods)
+    advice = Advice(problem, problem.d, problem.n, sampling, methods, tol)
     if sampling != "importance" or methods:
-        _ = advice.bounds, advice.ranking  # a wrong name is refused here
+        _ = advice.theory, advice.ranking  # a wrong name is refused here
     return advice
 
 
-def _bounds(problem: Problem, sampling: str) -> Bounds:
-    """T of both sides with that sampling, and what it says."""
-    sides = (problem.features, problem.examples)
-    if not problem.is_smooth:
-        reason = (
-            f"the loss {loss_name(problem.loss)!r} has kinks, so that β and with it both bounds "
-            "are infinite; only the dual has coordinate steps."
-        )
-        return Bounds(unbounded(sides[0]), unbounded(sides[1]), "dual", reason)
-    if sampling == "importance":
-        primal, dual = map(importance_complexity, sides)
-    else:
-        primal, dual = (complexity(one, as_sampling(sampling, one)) for one in sides)
-    side: Side = "primal" if primal.total <= dual.total else "dual"
-    return Bounds(primal, dual, side, _reason(problem, primal, dual, side))
+def _evidence(chosen: Expected, other: Expected) -> str:
+    """One sentence: why this method, and what the other side would take."""
+    if other.seconds == math.inf:
+        return f"{chosen.method}: {chosen.why}; the {other.side} has no method for this loss."
+    against = f"{other.method} on the {other.side} should take {duration(other.seconds)}"
+    return f"{chosen.method}: {chosen.why}; {against}."
 
 
-def _practice(problem: Problem) -> Practice:
-    """What the engine would do, and how sure it can be."""
-    name, why, factor = likely_side(problem)
-    choice = choose(problem)
-    if not problem.is_smooth:
-        kind = "kinks"
-    elif problem.n < problem.d:
-        kind = "wide"
-    elif math.isnan(factor):
-        kind = "unseen"
-    else:
-        kind = "clear" if factor >= _CLOSE else "close"
-    evidence = [why]
-    if choice.method != name:
-        evidence.append(f"solve starts with {choice.method} ({choice.why})")
-    return Practice(METHODS[name].side, choice.method, _CONFIDENCE[kind], tuple(evidence))
+def _beyond(chosen: Expected, n: int, d: int) -> str:
+    """What the paper's bound cannot know here."""
+    if METHODS[chosen.method].descends:
+        if n < d:
+            return "with n < d the examples are nearly orthogonal, which T does not know"
+        if chosen.side == "primal":
+            return "with n ≥ d the examples give P more curvature than λ, which T does not know"
+        return "T counts nonzeros alike on both sides, and a visit on this side costs less"
+    if chosen.method in ("newton_cg", "gram_newton_cg"):
+        return "a few products with all of the data replace the coordinate steps that T counts"
+    return "its matrix is small enough to be factored, and T is about coordinate steps"
 
 
 def stated_complexity(
@@ -298,65 +360,6 @@ def stated_complexity(
     return method.complexity(problem, as_sampling(sampling, coordinates(problem, method.side)))
 
 
-def _reason(problem: Problem, primal: Complexity, dual: Complexity, side: Side) -> str:
-    """One sentence a person can repeat: what about this data decides."""
-    features, examples = problem.features, problem.examples
-    winner, loser = (primal, dual) if side == "primal" else (dual, primal)
-    if winner.total == 0 or loser.total / winner.total < _TIE:
-        if max(primal.total, dual.total) < 2 * problem.matrix.nnz:
-            return (
-                "λ is so large that both sides need only a few passes; the choice hardly matters."
-            )
-        return (
-            "the nonzeros are spread alike over features and examples; the choice hardly matters."
-        )
-    typical_feature, typical_example = _typical_count(features), _typical_count(examples)
-    few, many = (
-        (("feature", typical_feature), ("example", typical_example))
-        if side == "primal"
-        else (("example", typical_example), ("feature", typical_feature))
-    )
-    sentence = (
-        f"the weight of the data sits in {few[0]}s with about {_short(few[1])} nonzeros each, "
-        f"against {_short(many[1])} per {many[0]}"
-    )
-    by_shape: Side = "primal" if problem.d >= problem.n else "dual"
-    if by_shape != side:
-        heavy = features if side == "dual" else examples
-        share = _heaviest_share(heavy)
-        return (
-            f"although {'d ≥ n' if by_shape == 'primal' else 'n > d'}, {sentence}: "
-            f"the heaviest 1 % of {many[0]}s carry {share:.0%} of it."
-        )
-    return f"{sentence}, so its steps are cheap."
-
-
-def _typical_count(side: Coordinates) -> float:
-    """C/‖X‖_F²: the nonzeros of a row, averaged with the rows' squared norms as weights."""
-    norms = side.squared_norms
-    if side.multipliers is not None:
-        norms = norms * side.multipliers
-    total = float(norms.sum())
-    return structure_cost(side) / total if total > 0 else 0.0
-
-
-def _heaviest_share(side: Coordinates) -> float:
-    """The part of ‖X‖_F² in the heaviest 1 % of the rows (at least one row)."""
-    norms = side.squared_norms
-    top = max(1, side.size // 100)
-    return float(np.partition(norms, side.size - top)[side.size - top :].sum() / norms.sum())
-
-
-def _thousands(number: int) -> str:
-    return f"{number:,}".replace(",", " ")
-
-
-def _short(number: float) -> str:
-    """Whole numbers up to six digits with thin groups, three digits otherwise."""
-    if 100 <= abs(number) < 1e6:
-        return _thousands(round(number))
-    return f"{number:.3g}"
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:.1f}×" if ratio < 100 else f"{_short(ratio)}×"
+def _work(costs: Complexity) -> str:
+    """K, W and T in columns."""
+    return f"{number(costs.iterations):>16}{number(costs.cost):>12}{number(costs.total):>12}"

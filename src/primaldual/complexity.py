@@ -34,6 +34,10 @@ class Complexity:
             raise ValueError(f"eps must be between 0 and 1, got {eps!r}.")
         return self.total * math.log(1 / eps) / max(self.nnz, 1)
 
+    def numbers(self) -> dict[str, float]:
+        """K, W and T by name."""
+        return {"iterations": self.iterations, "cost": self.cost, "total": self.total}
+
 
 def complexity(side: Coordinates, sampling: Sampling, v: FloatArray | None = None) -> Complexity:
     """K = max_i (β v_i + λn)/(p_i λn) and W = Σ_i p_i ‖row_i‖₀ of any sampling.

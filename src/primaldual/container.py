@@ -19,14 +19,14 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import stat
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from .writing import replacing
 
 VERSION = 1
 
@@ -79,45 +79,16 @@ def write(
         for name, array in given.items()
     ]
     text = json.dumps({"header": dict(header), "arrays": listed}).encode("ascii")
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise OSError(f"{path}: expected a regular file to replace, found something else.")
-    before, after = _around(target)
-    partial = target.with_name(f"{before}{secrets.token_hex(4)}{after}")
-    try:
-        with open(partial, "wb") as file:
-            digest = hashlib.sha256()
-            for part in (_START.pack(_MAGIC, VERSION, len(text)), text):
-                digest.update(part)
-                file.write(part)
-            for name, array in given.items():
-                bits = np.asarray(array, dtype=_code(name, array), order="C").reshape(-1)
-                digest.update(bits.view(np.uint8).data)
-                file.write(bits.view(np.uint8).data)
-            file.write(digest.digest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:  # name the file that was asked for
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-        raise
-    _sync_folder(target.parent)
-
-
-def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what killed writes to ``path`` have left; no process may be writing it now."""
-    target = Path(os.path.realpath(path))
-    before, after = _around(target)
-    for entry in os.scandir(target.parent):
-        if entry.name.startswith(before) and entry.name.endswith(after):
-            Path(entry.path).unlink(missing_ok=True)
-
-
-def _around(target: Path) -> tuple[str, str]:
-    """What comes before and after a random part in the name of a file that is not complete."""
-    return f".{target.name}.", ".tmp"
+    with replacing(path, "wb") as file:
+        digest = hashlib.sha256()
+        for part in (_START.pack(_MAGIC, VERSION, len(text)), text):
+            digest.update(part)
+            file.write(part)
+        for name, array in given.items():
+            bits = np.asarray(array, dtype=_code(name, array), order="C").reshape(-1)
+            digest.update(bits.view(np.uint8).data)
+            file.write(bits.view(np.uint8).data)
+        file.write(digest.digest())
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -261,14 +232,3 @@ def _code(name: str, array: np.ndarray) -> str:
             f"array {name!r} must be of one of the dtypes {', '.join(_DTYPES)}, got {array.dtype}."
         )
     return code
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a loss of power, where the system can."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

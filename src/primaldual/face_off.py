@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,10 @@ from .problem import Problem
 from .result import Progress, Result
 from .samplings import Sampling
 from .solver import require_usable, solve
+
+# The name of the engine, which picks a method and may change it: no theory states its work.
+ENGINE = "auto"
+_UNSTATED = Complexity(math.inf, math.inf, 1)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,16 @@ class FaceOff:
         return float(np.mean([getattr(run, what) for run in runs]))
 
     @property
+    def rivals(self) -> list[str]:
+        """The contenders that stand for a side: all but the engine, which may change sides."""
+        return [name for name in self.results if name != ENGINE] or list(self.results)
+
+    def side_of(self, name: str) -> Side:
+        """The side of a contender; of the engine, that of the method it ended with."""
+        last = self.results[name][0].trace.methods[-1]
+        return METHODS[last if name == ENGINE else name].side
+
+    @property
     def fastest(self) -> str:
         """The contender with the fewest passes; by the gap reached where none arrived."""
         return self.fastest_of(list(self.results))
@@ -62,13 +77,13 @@ class FaceOff:
 
     @property
     def winner(self) -> Side:
-        """The side of the fastest contender."""
-        return METHODS[self.fastest].side
+        """The side of the fastest contender, the engine aside."""
+        return self.side_of(self.fastest_of(self.rivals))
 
     @property
     def predicted(self) -> bool:
-        """Whether the advice named the winning side."""
-        return self.winner == self.advice.side
+        """Whether the theory, which is about the paper's two methods, named the winning side."""
+        return self.winner == self.advice.theory.side
 
     def __str__(self) -> str:
         wide = max(len(name) for name in self.results) + 2
@@ -79,9 +94,10 @@ class FaceOff:
             if 0 < self.tol < 1 and np.isfinite(self.predictions[name].total):
                 predicted = f"{self.predictions[name].passes(self.tol):.3g}"
             gap = np.mean([run.certificate.relative_gap for run in runs])
-            mark = "   ← fewest passes" if name == self.fastest else ""
+            fewest = name == self.fastest and np.isfinite(self.passes(name))
+            mark = "   ← fewest passes" if fewest else ""
             lines.append(
-                f"{name:{wide}}{METHODS[name].side:8}{predicted:>11}"
+                f"{name:{wide}}{self.side_of(name):8}{predicted:>11}"
                 f"{np.mean([run.passes for run in runs]):>11.3g}"
                 f"{np.mean([run.seconds for run in runs]):>11.3g}{gap:>11.1e}{mark}"
             )
@@ -97,6 +113,7 @@ def faceoff(
     max_time: float | None = None,
     seeds: Sequence[int] = (0,),
     callback: Callable[[str, Progress], Any] | None = None,
+    starting: Callable[[str], Any] | None = None,
 ) -> FaceOff:
     """Run several methods on one problem to the same certified gap.
 
@@ -104,15 +121,17 @@ def faceoff(
     ----------
     problem : Problem
     methods : sequence of str
-        Names in ``METHODS``.
+        Names in ``METHODS``, or "auto" for the engine.
     sampling : str or Sampling, optional
-        For all contenders; by default each method's own.
+        For all contenders but the engine; by default each method's own.
     tol, max_passes, max_time
         As in ``solve``, for each run.
     seeds : sequence of int
         One run of every method per seed.
     callback : callable, optional
         Called as callback(method, progress) after every check.
+    starting : callable, optional
+        Called as starting(method) before every run.
 
     Examples
     --------
@@ -123,23 +142,31 @@ def faceoff(
     >>> sorted(outcome.results)
     ['nsync', 'quartz']
     """
-    unknown = [name for name in methods if name not in METHODS]
+    unknown = [name for name in methods if name not in METHODS and name != ENGINE]
     if unknown or not len(methods):
-        raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {list(methods)}.")
+        known = ", ".join((ENGINE, *METHODS))
+        raise ValueError(f"methods must be names among {known}, got {list(methods)}.")
     if not len(seeds):
         raise ValueError("seeds must hold at least one seed.")
     for name in methods:
-        require_usable(problem, name, METHODS[name](), sampling)
+        if name != ENGINE:
+            require_usable(problem, name, METHODS[name](), sampling)
     results: dict[str, list[Result]] = {name: [] for name in methods}
     for seed in seeds:
         for name in results:
+            if starting is not None:
+                starting(name)
+            own = None if name == ENGINE else sampling
             results[name].append(
                 solve(
-                    problem, name, sampling, tol, max_passes, max_time, seed,
+                    problem, name, own, tol, max_passes, max_time, seed,
                     callback=None if callback is None else _named(callback, name),
                 )
             )  # fmt: skip
-    predictions = {name: stated_complexity(problem, name, sampling) for name in results}
+    predictions = {
+        name: _UNSTATED if name == ENGINE else stated_complexity(problem, name, sampling)
+        for name in results
+    }
     settings = {
         "sampling": sampling,
         "max_passes": max_passes,

@@ -6,8 +6,11 @@ and references to the arrays that follow. Loading builds that estimator and sets
 no other class is looked up and no code in the file could be run.
 
 Left out are the trace of the fit (``history_``: it holds times, and equal fits shall give equal
-files) and parameters that only matter while fitting and are objects: a ``callback``, a splitter
-as ``cv``, a generator as ``random_state``.
+files), the dual variables ``dual_coef_`` unless they are asked for (a number for each training
+example, which predictions do not need), and parameters that only matter while fitting and are
+objects: a ``callback``, a splitter as ``cv``, a generator as ``random_state``.
+
+One file because what is written and what is read must agree, value by value.
 """
 
 from __future__ import annotations
@@ -16,18 +19,20 @@ import os
 import re
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
 from . import container, estimators
-from .advice import Advice, Bounds
+from .advice import Advice
 from .complexity import Complexity
 from .container import ContainerError
+from .engine.forecast import Expected
 from .losses import LOSSES
 from .losses.custom import loss_name
+from .theory import Theory
 
 KIND = "model"
 VERSION = 1
@@ -45,14 +50,16 @@ ESTIMATORS = {
         "Ridge",
         "RidgeCV",
         "RidgeClassifier",
+        "RidgeClassifierCV",
     )
 }
 
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 SIDES = ("primal", "dual")
 # Of an advice; its problem, which holds the data, is not kept.
-_ADVICE = ("side", "reason", "d", "n", "sampling")
+_ADVICE = ("d", "n", "sampling", "tol")
 _NOT_KEPT = ("history_",)
+_DUAL = "dual_coef_"  # kept if asked for
 _ONLY_WHILE_FITTING = ("callback", "cv", "random_state")
 # What is in the header beside the estimator, and may be missing if None is a possibility.
 _HEADER: dict[str, Any] = {
@@ -60,6 +67,8 @@ _HEADER: dict[str, Any] = {
     "schema": dict | None,
     "feature_names": list | None,
     "notes": dict | None,
+    "labels": list | None,
+    "scaling": dict | None,
 }
 # What every fit reports about itself.
 _REPORTED = ("dual_gap_", "n_iter_", "side_", "stop_reason_")
@@ -77,6 +86,9 @@ def save(
     schema: dict[str, Any] | None = None,
     feature_names: list[str] | None = None,
     notes: dict[str, Any] | None = None,
+    labels: list[str] | None = None,
+    scaling: tuple[str, Any] | None = None,
+    dual: bool = False,
 ) -> None:
     """Write a fitted estimator of this library to a file.
 
@@ -93,6 +105,13 @@ def save(
         frame); returned by ``header``.
     notes : dict, optional
         Anything else to keep with the model, as JSON can hold it; returned by ``header``.
+    labels : list of str, optional
+        The classes as they are spelt in the data, where numbers do not show it: "007".
+    scaling : (str, array), optional
+        How features were scaled for the fit, and by what each was divided. The coefficients are
+        those of the features before that.
+    dual : bool
+        Keep ``dual_coef_`` as well, which has a number for each training example.
 
     Raises
     ------
@@ -120,8 +139,16 @@ def save(
         "schema": schema,
         "feature_names": feature_names,
         "notes": notes,
-        **_Writer(arrays).model(estimator),
+        "labels": labels,
+        "scaling": None,
+        **_Writer(arrays, dual).model(estimator),
     }
+    if scaling is not None:
+        kind, scales = scaling
+        header["scaling"] = {
+            "kind": kind,
+            **_Writer(arrays, dual).array(np.asarray(scales), "scales"),
+        }
     container.write(path, header, arrays)
 
 
@@ -135,16 +162,41 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        As it was saved, without ``history_``.
+        As it was saved, without ``history_``, and without ``dual_coef_`` unless it was asked for.
 
     Raises
     ------
     ContainerError
         If the file is not such a file, is damaged, or was written by a newer version.
     """
+    return opened(path).estimator
+
+
+class Opened(NamedTuple):
+    """A model file: the estimator, and what the file says besides."""
+
+    estimator: Any
+    header: dict[str, Any]
+    scales: Any  # by what each feature was divided for the fit; None if by nothing
+
+
+def opened(path: str | os.PathLike[str]) -> Opened:
+    """Read a model file: the estimator, the header and the scales of the features.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    ContainerError
+        As ``load``.
+    """
     head, arrays = _read(path)
     try:
-        return _Reader(arrays).model(head)
+        reader = _Reader(arrays)
+        estimator = reader.model(head)
+        return Opened(estimator, head, _scales(head, arrays, estimator))
     except ContainerError as error:
         raise ContainerError(f"{path}: {error}") from None
     except REFUSED:
@@ -198,8 +250,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nd
 class _Writer:
     """Turns values into JSON and collects the arrays."""
 
-    def __init__(self, arrays: dict[str, Any]) -> None:
+    def __init__(self, arrays: dict[str, Any], dual: bool) -> None:
         self.arrays = arrays
+        self.not_kept = _NOT_KEPT if dual else (*_NOT_KEPT, _DUAL)
 
     def model(self, estimator: Any) -> dict[str, Any]:
         """The estimator's name, parameters and fitted attributes."""
@@ -220,7 +273,7 @@ class _Writer:
         attributes = {
             key: self.value(value, key)
             for key, value in sorted(estimator.__getstate__().items())
-            if _ATTRIBUTE.fullmatch(key) and key not in _NOT_KEPT
+            if _ATTRIBUTE.fullmatch(key) and key not in self.not_kept
         }
         return {
             "estimator": name,
@@ -252,6 +305,8 @@ class _Writer:
         if isinstance(value, Advice):
             kept = {key: getattr(value, key) for key in _ADVICE}
             kept["ranking"] = [[name, asdict(costs)] for name, costs in value.ranking]
+            kept["forecasts"] = [list(forecast) for forecast in value.forecasts]
+            kept["side"], kept["reason"] = value.theory.side, value.theory.reason
             return {"advice": kept, "costs": {side: asdict(getattr(value, side)) for side in SIDES}}
         if hasattr(value, "calibrated_classifiers_") or isinstance(value, Calibrated):
             return self.calibrated(value)
@@ -401,23 +456,42 @@ def _texts(content: list[str]) -> np.ndarray:
     return np.array(content, dtype=f"<U{max(widest, 1)}")
 
 
-def _advice(kept: dict[str, Any], costs: dict[str, Any]) -> Advice:
-    """The advice with its complexities, without the problem."""
-    sides = {side: Complexity(**costs[side]) for side in SIDES}
+def _advice(kept: dict[str, Any], costs: dict[str, Any]) -> Advice | None:
+    """The advice without the problem; None from a file written before there was a verdict."""
+    if "forecasts" not in kept:
+        return None
+    bounds = {side: Complexity(**costs[side]) for side in SIDES}
     ranking = tuple((name, Complexity(**stated)) for name, stated in kept["ranking"])
-    bounds = Bounds(**sides, side=kept["side"], reason=kept["reason"])
-    return Advice.kept(kept["d"], kept["n"], kept["sampling"], bounds, ranking)
+    theory = Theory(**bounds, side=kept["side"], reason=kept["reason"])
+    begun, other = (Expected(*stated) for stated in kept["forecasts"])
+    extent = (kept["d"], kept["n"], kept["sampling"], kept["tol"])
+    return Advice.kept(extent, (begun, other), theory, ranking)
+
+
+def _scales(head: dict[str, Any], arrays: dict[str, np.ndarray], estimator: Any) -> Any:
+    """The scales of the features; refused with labels or scales that do not fit the model."""
+    labels, scaling = head.get("labels"), head.get("scaling")
+    if labels is not None:
+        texts = all(isinstance(label, str) for label in labels)
+        if not texts or len(labels) != len(getattr(estimator, "classes_", ())):
+            raise ContainerError("the labels in the file do not fit the model's classes.")
+    if scaling is None:
+        return None
+    scales = arrays[scaling["array"]]
+    if scales.shape != (estimator.n_features_in_,) or not isinstance(scaling["kind"], str):
+        raise ContainerError("the scales in the file do not fit the model's features.")
+    return scales
 
 
 def _require_consistent(estimator: Any) -> None:
     """Refuse coefficients that do not fit the number of features, classes or targets."""
     coef, features = estimator.coef_, estimator.n_features_in_
-    rows = 1 if np.ndim(estimator.intercept_) == 0 else len(estimator.intercept_)
     shape = coef.shape if sparse.issparse(coef) else np.atleast_2d(np.asarray(coef)).shape
-    good = type(features) is int and shape in ((rows, features), (1, features))
+    rows, intercepts = shape[0], np.shape(estimator.intercept_)
+    good = type(features) is int and shape[1:] == (features,) and intercepts in ((), (rows,))
     if hasattr(estimator, "classes_"):
         classes = len(estimator.classes_)
-        good = good and classes >= 2 and rows == (1 if classes == 2 else classes)
+        good = good and classes >= 1 and rows == (1 if classes <= 2 else classes)
     for name in _REPORTED:
         getattr(estimator, name)
     if hasattr(estimator, "feature_names_in_"):

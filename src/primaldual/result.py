@@ -11,6 +11,7 @@ import numpy as np
 
 from ._types import FloatArray
 from .advice import Advice, advise
+from .methods import METHODS
 from .problem import Certificate, Problem
 
 if TYPE_CHECKING:
@@ -103,6 +104,14 @@ class Trace:
         return [entry.method for entry in self.entries]
 
 
+def summary(side: str, method: str, passes: float, seconds: float, relative_gap: float) -> str:
+    """A solve in one line."""
+    return (
+        f"{side} side, {method}: {passes:.1f} passes, {seconds:.3g} s, certified gap "
+        f"{relative_gap:.2e} of P(0)"
+    )
+
+
 @dataclass(frozen=True)
 class Result:
     """A solution with its proof."""
@@ -141,13 +150,38 @@ class Result:
         """Seconds spent in the method in all, checks not counted."""
         return self.trace.entries[-1].seconds
 
+    @property
+    def rounds(self) -> int:
+        """Rounds over data in parts, certificates included; 0 for data in memory."""
+        return int(self.problem.parts.meter.rounds) if hasattr(self.problem, "parts") else 0
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of numbers sent to the parts and back; 0 inside one process."""
+        return int(self.problem.parts.meter.bytes_moved) if hasattr(self.problem, "parts") else 0
+
+    @property
+    def side(self) -> str:
+        """The side of the method that finished; the primal if time was over before any began."""
+        method = METHODS.get(self.trace.entries[-1].method)
+        return "primal" if method is None else str(method.side)
+
     def __str__(self) -> str:
         proof = self.certificate
+        last = self.trace.entries[-1].method
+        method = self.method if last == self.method else f"{self.method} ({last})"
+        first = summary(self.side, method, self.passes, self.seconds, proof.relative_gap)
         return (
-            f"{self.method}: {self.status.value}\n"
-            f"primal {proof.primal:.10g}, dual {proof.dual:.10g}, gap {proof.gap:.2e} "
-            f"({proof.relative_gap:.2e} of P(0)) after {self.passes:.1f} passes, "
-            f"{self.seconds:.3g} s"
+            f"{first}\n"
+            f"{self.status.value}\n"
+            f"primal {proof.primal:.10g}, dual {proof.dual:.10g}, gap {proof.gap:.2e}"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Result(side={self.side!r}, method={self.method!r}, passes={self.passes:.4g}, "
+            f"seconds={self.seconds:.3g}, relative_gap={self.certificate.relative_gap:.2e}, "
+            f"status={self.status.name})"
         )
 
     def plot(self) -> Figure:

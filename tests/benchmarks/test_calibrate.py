@@ -55,3 +55,8 @@ def wide():
 
     X = np.random.default_rng(0).standard_normal((100, 5000))
     return X, np.sign(X[:, 0])
+
+
+def test_products_are_timed_as_compiled_code_makes_them(calibrate):
+    p = calibrate.problem(2000, 500, 5)
+    assert calibrate.product(p) < 300 * p.matrix.nnz  # nanoseconds; interpreted, ten times that

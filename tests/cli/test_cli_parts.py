@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from primaldual import estimators, files
-from primaldual.cli import ask, care, data, options, terminal
+from primaldual.cli import ask, care, data, groups, live, options, terminal
 from primaldual.cli.options import Loss, Task
 from primaldual.files import Table
+from primaldual.files.memory import ADVICE
 from primaldual.losses import LOSSES
 from primaldual.methods import ENGINE
 
@@ -31,7 +32,7 @@ def labelled(y, loss=None, task=Task.auto):
 
 
 def given_strength(C=None, lam=None, alpha=None):
-    return data.Strength(C, lam, alpha)
+    return groups.Strength(C, lam, alpha)
 
 
 # --- options are what the library has -------------------------------------------------------------
@@ -49,7 +50,7 @@ def test_the_losses_are_those_of_the_library():
 def test_formats_and_fillings_are_those_of_the_readers(tmp_path):
     assert {one.value for one in options.FileFormat} == set(files.FORMATS)
     for filling in options.Filling:
-        files.frames.require_impute(filling.value)
+        files.columns.require_impute(filling.value)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
@@ -110,7 +111,9 @@ def test_one_class_is_refused():
 
 def test_of_three_classes_the_largest_is_told_from_the_rest():
     found = labelled(np.repeat([0.0, 1.0, 2.0], [5, 15, 10]))
-    assert found.question() == "of the classes, 1 against the rest"
+    assert found.question() == (
+        "Of the 3 classes this looks at one problem: the largest, 1, against all others."
+    )
     problem = data.problem(found, given_strength(), None, False)
     assert (problem.y > 0).sum() == 15
 
@@ -204,12 +207,12 @@ def test_the_bins_of_a_histogram_join_without_gaps(least, more):
 def test_the_time_left_follows_the_last_half():
     """The gap falls by ten a second after a slow beginning."""
     seen = [(0.0, 1.0, 0.0), (10.0, 0.9, 1.0), (11.0, 0.09, 2.0), (12.0, 0.009, 3.0)]
-    assert terminal.time_left(seen, 9e-5, 1000) == pytest.approx(2.0)
-    assert terminal.time_left(seen, 9e-5, 4) == pytest.approx(1.0), "max_passes comes first"
-    assert terminal.time_left(seen, 0.1, 1000) == 0
-    assert terminal.time_left(seen[:1], 1e-6, 1000) == math.inf
+    assert live.time_left(seen, 9e-5, 1000) == pytest.approx(2.0)
+    assert live.time_left(seen, 9e-5, 4) == pytest.approx(1.0), "max_passes comes first"
+    assert live.time_left(seen, 0.1, 1000) == 0
+    assert live.time_left(seen[:1], 1e-6, 1000) == math.inf
     still = [(0.0, 1.0, 0.0), (1.0, 1.0, 10.0), (2.0, 1.0, 20.0)]
-    assert terminal.time_left(still, 1e-6, 30) == pytest.approx(1.0)
+    assert live.time_left(still, 1e-6, 30) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -229,8 +232,12 @@ def test_names_from_files_cannot_steer_the_terminal():
 
 
 def test_json_has_no_numbers_that_json_has_not(capsys):
+    terminal.begin(quiet=False)
     terminal.say_json({"a": [math.nan, math.inf, 1.5], "b": np.float64("nan"), "c": np.arange(2)})
-    assert json.loads(capsys.readouterr().out) == {"a": [None, None, 1.5], "b": None, "c": [0, 1]}
+    assert json.loads(capsys.readouterr().out) == {
+        **{"a": [None, None, 1.5], "b": None, "c": [0, 1]},
+        "remarks": [],
+    }
 
 
 def test_columns_are_aligned():
@@ -245,7 +252,7 @@ def test_columns_are_aligned():
     ("error", "told"),
     [
         (ModuleNotFoundError("needs polars"), "Error: needs polars"),
-        (MemoryError(), "Error: MemoryError"),
+        (MemoryError(), f"Error: not enough memory. {ADVICE}"),
         (OSError(28, "No space left on device", "m"), "Error: m: No space left on device"),
     ],
 )
@@ -261,5 +268,8 @@ def test_what_is_no_fault_of_the_library_is_one_line_and_2(capsys, error, told):
 
 def test_a_page_that_cannot_be_drawn_is_refused_before_the_work(monkeypatch, tmp_path):
     monkeypatch.setattr("primaldual.report.drawing.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match="primaldual\\[plots\\]"):
-        ask.faceoff(str(tmp_path / "none.svm"), html=tmp_path / "page.html")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[all\]'"):
+        ask.faceoff(
+            groups.Asked(), given_strength(), groups.Reading(), groups.Answer(),
+            str(tmp_path / "none.svm"), html=tmp_path / "page.html",
+        )  # fmt: skip

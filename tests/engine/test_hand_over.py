@@ -11,8 +11,7 @@ from engine_data import chain, counted
 from primaldual import Problem, datasets, solve
 from primaldual.engine import Auto, choose
 from primaldual.engine.costs import Costs
-from primaldual.engine.hand_over import UNPROVED_ROUNDS, successor
-from primaldual.engine.watch import Watch
+from primaldual.engine.hand_over import UNPROVED_ROUNDS, successor, suits_features
 from primaldual.methods import ENGINE
 
 
@@ -25,7 +24,9 @@ def test_newton_gets_a_start_on_the_dual_where_that_helps():
     problem = Problem(X, datasets.labels(X, noise=0.2, seed=1), lam=0.2 / 8000)
     assert choose(problem).method == "newton" and Costs(problem).dual_bound < 10
     run = solve(problem, tol=1e-9, seed=0)
-    assert [note.split(":")[0] for note in run.trace.notes] == ["dual_cd", "newton"]
+    planned, begun = run.trace.notes
+    assert planned.startswith("newton: ") and "a few epochs of dual_cd" in planned
+    assert begun.startswith("newton: ") and "dual_cd would need" in begun
     assert run.converged
 
 
@@ -99,4 +100,17 @@ def test_conjugate_gradients_suit_the_features_where_much_of_the_loss_is_left(lo
     state = auto.start(Problem(X, y, loss=loss, lam=lam_n / 300), rng=np.random.default_rng(0))
     for _ in range(5):
         state.method.advance(state.inner, None)
-    assert Watch(state, 1e-6).suits_features() == suits
+    assert suits_features(state) == suits
+
+
+@pytest.mark.parametrize(("fall", "is_priced"), [(0.1, False), (0.9, True)])
+def test_other_methods_are_priced_only_for_more_than_a_millisecond(fall, is_priced):
+    X = datasets.zipf_text(2000, 5000, 40, seed=0)
+    problem = Problem(X, datasets.labels(X, noise=0.1, seed=1), lam=1 / 5000)
+    state = Auto(1e-6, first="dual_cd").start(problem)
+    state.gaps = [2e-6 * problem.primal_at_zero * fall**-k for k in reversed(range(8))]
+    asked = []
+    newton = state.costs.newton
+    state.costs.newton = lambda *most: asked.append(most) or newton(*most)
+    successor(state, 1e-6)
+    assert bool(asked) == is_priced

@@ -53,7 +53,7 @@ def test_solve_and_advise_start_with_what_is_chosen(kind):
     problem, expected = problem_of(kind)
     run = solve(problem, max_passes=1, seed=0)
     assert run.trace.notes[0].startswith(f"{expected}: ")
-    assert advise(problem).practice.method == expected
+    assert advise(problem).verdict.method == expected
 
 
 @pytest.mark.parametrize("side", ["primal", "dual"])

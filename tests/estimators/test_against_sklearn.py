@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize, scale
 
 from primaldual.estimators import (
-    HuberRegressor,
     LinearSVC,
     LinearSVR,
     LogisticRegression,
@@ -186,16 +185,6 @@ def test_linear_svr_on_real_data(name, side):
     agree(ours, theirs)
 
 
-def test_huber_regressor_at_their_scale():
-    X, y = load_diabetes(return_X_y=True)
-    X = scale(X)
-    theirs = linear_model.HuberRegressor(alpha=0.1, tol=1e-10, max_iter=10_000).fit(X, y)
-    ours = HuberRegressor(epsilon=1.35 * theirs.scale_, alpha=0.1 * theirs.scale_, tol=TOL).fit(
-        X, y
-    )
-    agree(ours, theirs, rtol=1e-4)  # their solver stops at about that accuracy
-
-
 def test_ridge_with_several_targets_and_penalties():
     X, y = load_diabetes(return_X_y=True)
     Y = np.stack([y, y**2 / 100, -y], axis=1)
@@ -214,7 +203,7 @@ def test_multinomial_on_both_sides(name, kind):
     X, y = MULTI[name](return_X_y=True)
     X = scale(X)
     theirs = sklearn_logistic(X, y, C=0.1)
-    tol = 5e-17  # a quarter of the rounding error of one term
+    tol = TIGHTER  # a gap contains a bound on its own rounding: here up to 1.8e-16
     for side in ("auto", *SIDES):
         ours = LogisticRegression(C=0.1, tol=tol, side=side, max_iter=3000)
         ours.fit(stored(X, kind), y)
@@ -228,8 +217,8 @@ def test_multinomial_on_both_sides(name, kind):
 @pytest.mark.parametrize("side", SIDES)
 def test_multinomial_on_all_of_a_text_collection(side, news20):
     X, y, theirs = news20
-    ours = LogisticRegression(C=1.0, tol=2e-17, side=side, max_iter=3000).fit(X, y)
-    assert ours.dual_gap_ <= 2e-17
+    ours = LogisticRegression(C=1.0, tol=5e-16, side=side, max_iter=3000).fit(X, y)
+    assert ours.dual_gap_ <= 5e-16
     agree(ours, theirs)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-7)
 
@@ -299,7 +288,9 @@ def test_logistic_regression_cv_scores_alike(load):
         Cs=Cs, cv=4, tol=1e-8, max_iter=10_000, scoring="neg_log_loss", l1_ratios=(0,),
         use_legacy_attributes=False,
     ).fit(X, y)  # fmt: skip
-    ours = LogisticRegressionCV(Cs=Cs, cv=4, tol=1e-12, scoring="neg_log_loss").fit(X, y)
+    ours = LogisticRegressionCV(
+        Cs=Cs, cv=4, tol=1e-12, scoring="neg_log_loss", use_legacy_attributes=False
+    ).fit(X, y)
     assert ours.C_ == theirs.C_
-    np.testing.assert_allclose(ours.scores_, theirs.scores_[:, 0, :], atol=1e-5)
+    np.testing.assert_allclose(ours.scores_, theirs.scores_, atol=1e-5)
     agree(ours, theirs, rtol=1e-4)

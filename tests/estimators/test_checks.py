@@ -15,6 +15,7 @@ from primaldual.estimators import (
     LogisticRegressionCV,
     Ridge,
     RidgeClassifier,
+    RidgeClassifierCV,
     RidgeCV,
 )
 
@@ -31,10 +32,13 @@ ESTIMATORS = [
     LinearRegressor(),
     LogisticRegressionCV(Cs=3, cv=3),
     RidgeCV(),
+    RidgeCV(cv=3),
+    RidgeClassifierCV(),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class in y has only:UserWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -72,6 +72,8 @@ def test_integer_weights_are_repeated_rows(kind, side, wine, diabetes):
     X, y = data_for(kind, wine, diabetes)
     s = weights(len(y)).astype(int)
     model = kind(tol=TIGHT, side=side, max_iter=20_000)
+    if kind is HuberRegressor:
+        model.set_params(tol=1e-11)  # an error in the dual of its scale counts in full
     if kind is LinearSVR and side == "primal":  # its default loss has corners
         model.set_params(loss="squared_epsilon_insensitive")
     weighted = clone(model).fit(X, y, s)
@@ -118,10 +120,11 @@ def test_the_attributes_are_there_and_the_gap_is_certified(kind, wine, diabetes)
     assert model.side_ in ("primal", "dual")
     assert model.advice_.side in ("primal", "dual")
     assert model.stop_reason_ == "The relative duality gap is at most tol."
-    assert model.n_iter_ >= 1
+    assert np.min(model.n_iter_) >= 1
     assert len({len(column) for column in model.history_.values()}) == 1
     from_dual = model.dual_coef_ @ X
-    np.testing.assert_allclose(from_dual, model.coef_, atol=1e-3 * np.abs(model.coef_).max())
+    coef = model.coef_.reshape(from_dual.shape)
+    np.testing.assert_allclose(from_dual, coef, atol=1e-3 * np.abs(coef).max())
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
@@ -197,7 +200,7 @@ def test_estimate_names_the_method_that_the_fit_starts_with(n, d, full):
     named = model.estimate(X, y)["method"]
     notes = solve(Problem(X, y, lam=1 / n), seed=0).trace.notes[0]
     fitted = model.fit(X, y).history_["method"][0]
-    assert fitted == named or f"to give {named} a start" in notes
+    assert fitted == named or notes.startswith(f"{named}: ")
 
 
 def test_a_fit_that_falls_short_says_how_far_and_what_to_do(cancer):
@@ -433,9 +436,11 @@ def test_an_offset_of_the_targets_moves_only_the_intercept(diabetes):
         (LinearClassifier(loss="squared"), "is for regression"),
         (LinearRegressor(loss="logistic"), "is for classification"),
         (RidgeClassifier(alpha=float("inf")), "alpha must be a positive finite"),
-        (HuberRegressor(epsilon=0.0), "epsilon must be a positive"),
-        (RidgeCV(alphas=[1.0, -1.0]), "alpha must be a positive"),
-        (RidgeCV(scoring="r2"), "needs folds"),
+        (HuberRegressor(epsilon=0.5), "epsilon must be at least 1.*LinearRegressor"),
+        (RidgeCV(alphas=[1.0, -1.0]), r"alphas\[1\] == -1.0, must be > 0.0"),
+        (RidgeCV(gcv_mode="qr"), "gcv_mode must be one of 'auto', 'eigen', 'svd', got 'qr'"),
+        (RidgeCV(cv=3, store_cv_results=True), "cv!=None and store_cv_results=True"),
+        (RidgeCV(cv=3, alpha_per_target=True), "cv!=None and alpha_per_target=True"),
     ],
 )
 def test_bad_parameters_are_refused_with_what_was_expected(model, message):
@@ -448,8 +453,6 @@ def test_bad_targets_and_weights_are_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="only one class"):
         LogisticRegression().fit(X, np.zeros(len(y)))
-    with pytest.raises(ValueError, match="positive sample_weight"):
-        LogisticRegression().fit(X, y, (y == 0).astype(float))
     with pytest.raises(ValueError, match="nonnegative"):
         Ridge().fit(X, y, -np.ones(len(y)))
     with pytest.raises(ValueError, match="penalties"):

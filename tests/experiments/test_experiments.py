@@ -180,7 +180,7 @@ def row(primal, dual, *, ratio=0.5, arrived=(True, True), auto=1.0):
     """A row of the study in which the sides took so many seconds."""
     line = {
         "data": "toy", "n": 10, "d": 5, "loss": "logistic", "T_P/T_D": ratio, "T_D/nnz": 9.0,
-        "c_P T_P/(c_D T_D)": ratio, "advise": "primal", "practice": "dual",
+        "c_P T_P/(c_D T_D)": ratio, "theory": "primal", "verdict": "dual",
         "advise seconds": 0.5, "auto": "dual_cd+newton",
         "auto seconds": auto, "auto arrived": True,
         "advised seconds": 2 * auto, "advised arrived": True,
@@ -255,7 +255,10 @@ def test_a_quick_run_writes_everything(tmp_path, real_data):
     told = []
     items = reproduce(quick=True, out=tmp_path, progress=told.append)
     assert [item.name for item in items] == list(ITEMS)
-    assert len(told) == 2 * len(items)
+    assert len(told) == 2 * len(items) + 1
+    assert "quick run" in told[-1] and "is expected" in told[-1]
+    judged = {claim.paper: claim.agrees for item in items for claim in item.claims}
+    assert all(judged[said] is None for said in judged if said.startswith("news: "))
     for item in items:
         assert item.claims and any(claim.agrees is not None for claim in item.claims)
         for name in item.figures:
@@ -292,7 +295,7 @@ def test_the_page_escapes_what_it_is_given():
     text = render([Section(item, {}, 1.0)], quick=False)
     for tag in ("<script>", "<i>", "<u>", "<b>title"):
         assert tag not in text
-    assert "a &amp; b" in text and "not measured" in text
+    assert "a &amp; b" in text and "not judged" in text
 
 
 def test_the_verdict_counts_claims():
@@ -300,14 +303,14 @@ def test_the_verdict_counts_claims():
         return Item("x", "x", [Claim("", "", agree) for agree in agrees])
 
     assert verdict(item(True, True)) == "agrees"
-    assert verdict(item(True, False, None)) == "1 of 2 claims agree, 1 not measured"
-    assert verdict(item(None)) == "not measured"
+    assert verdict(item(True, False, None)) == "1 of 2 of its claims held here, 1 not judged"
+    assert verdict(item(None)) == "not judged"
     assert item(True, None).agrees is True and item(None).agrees is None
 
 
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("primaldual.report.drawing.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match="pip install 'primaldual\\[plots\\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[all\]'"):
         reproduce(["fig1"], quick=True, out=tmp_path)
 
 
@@ -329,7 +332,8 @@ PUBLIC = {
     "primaldual.methods",
     "primaldual.report.drawing",
     "primaldual.report.template",
-    "primaldual.report.text",
+    "primaldual.wording",
+    "primaldual.writing",
 }
 
 

@@ -25,7 +25,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from primaldual import files
-from primaldual.files import FileError, FileWarning, Limits, frames, read, svmlight
+from primaldual.files import FileError, FileWarning, Limits, columns, read, svmlight
 from primaldual.files.sources import Source
 
 polars = pytest.importorskip("polars", reason="CSV and Parquet need polars, in the extra io")
@@ -215,7 +215,7 @@ def test_zstd_says_what_it_needs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     for name in ("compression", "compression.zstd", "backports", "backports.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
     path = write(tmp_path, "data.svm.zst", b"\x28\xb5\x2f\xfd....")
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'primaldual\[io\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[all\]'"):
         read(path)
 
 
@@ -284,8 +284,11 @@ def test_unknown_categories_are_zeros_and_counted(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("age,member\n1,0\n", "has no column 'city', which the model was trained on"),
-        ("age,city,member\n,Graz,0\n", "column 'age', row 1: the value is missing"),
-        ("age,city,member\n1,,0\n", "column 'city', row 1: the value is missing"),
+        (
+            "age,city,member\n,Graz,0\n",
+            r"'age' 1 \(100%\); the first is in row 1. The model was trained on data without",
+        ),
+        ("age,city,member\n1,,0\n", r"1 column has missing values: 'city' 1"),
         ("age,city,member\nold,Graz,0\n", "column 'age' holds words, and numbers are expected"),
         ("age,city,member\n1,Graz,0\nx,Graz,0\n2,Graz,0\n", "'age', row 2: 'x' is not a number"),
     ],
@@ -360,7 +363,7 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
 
 def test_every_type_of_column_is_read_or_refused_by_name(tmp_path: Path) -> None:
     day = date(2020, 1, 2)
-    columns = {
+    kinds = {
         "decimal": [Decimal("1.50"), Decimal("2.25")],
         "small": polars.Series([1, 2], dtype=polars.UInt8),
         "enum": polars.Series(["u", "v"], dtype=polars.Enum(["u", "v"])),
@@ -368,7 +371,7 @@ def test_every_type_of_column_is_read_or_refused_by_name(tmp_path: Path) -> None
         "y": [0.0, 1.0],
     }
     path = tmp_path / "d.parquet"
-    polars.DataFrame(columns).write_parquet(path)
+    polars.DataFrame(kinds).write_parquet(path)
     table = read(path)
     assert table.feature_names == ["decimal", "small", "enum=u", "enum=v", "truth"]
     assert table.X.toarray().tolist() == [[1.5, 1, 1, 0, 1], [2.25, 2, 0, 1, 0]]
@@ -377,7 +380,7 @@ def test_every_type_of_column_is_read_or_refused_by_name(tmp_path: Path) -> None
     source = Source(write(tmp_path, "x.parquet", b""), Limits())
     for name in others:
         with source, pytest.raises(FileError, match=f"column '{name}' holds .*neither numbers nor"):
-            frames.make_schema(source, frame.select(name, "y"), None, None)
+            columns.make_schema(source, frame.select(name, "y"), "y", "number", None)
 
 
 def test_a_damaged_parquet_is_refused(tmp_path: Path) -> None:
@@ -393,7 +396,7 @@ def test_polars_is_asked_for_where_it_is_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     path = write(tmp_path, "d.csv", "a,y\n1,2\n")
-    with pytest.raises(ModuleNotFoundError, match=r"needs polars: pip install 'primaldual\[io\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs polars: pip install '\.\[all\]'"):
         read(path)
 
 
@@ -494,7 +497,7 @@ def test_a_model_of_columns_needs_columns_and_one_of_indices_none(tmp_path: Path
     [
         ({"format": "xls"}, "format must be one of svmlight, csv, parquet"),
         ({"impute": "mode"}, "impute must be one of 'mean', 'median', 'zero' or None, got 'mode'"),
-        ({"impute": "mean"}, "impute is for CSV and Parquet files"),
+        ({"impute": "mean"}, "impute is for the named columns of CSV and Parquet files"),
         ({"impute": "mean", "schema": {"kind": "columns"}}, "impute is part of the schema"),
         ({"target": "y"}, "a LIBSVM line begins with its label"),
         ({"n_features": 0}, "n_features must be positive, got 0"),

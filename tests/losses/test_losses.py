@@ -587,9 +587,11 @@ def test_the_searched_conjugate_agrees_with_the_closed_form(name):
     for y in labels(name):
         for b in np.linspace(low, high, 13):
             a = sign(name, y) * float(b)
-            assert search_conjugate(loss, a, y) == pytest.approx(
-                loss.conjugate(a, y), rel=1e-12, abs=1e-12
-            )
+            found, true = search_conjugate(loss, a, y), loss.conjugate(a, y)
+            assert found >= true - 1e-12, "an upper bound"
+            # At a kink, values near it leave a bound of its jump times their distance.
+            enough = 1e-12 if loss.smoothness < math.inf else 1e-7
+            assert found == pytest.approx(true, rel=enough, abs=enough)
         for edge, outward in zip(DOMAINS[name], (-1.0, 1.0), strict=True):
             if math.isfinite(edge):
                 beyond = sign(name, y) * (edge + outward * 1e-3)
@@ -723,7 +725,7 @@ def test_sums_in_vector_registers_are_the_sums_of_single_terms(name, size):
     alpha *= -(1.0 - size * rng.random(n))
     terms = [(w, losses.loss_value_and_gap(loss, p, a / w, t))
              for p, a, t, w in zip(z, alpha, y, c, strict=True) if w > 0]  # fmt: skip
-    values, gaps = sum_values_and_gaps(loss, z, alpha, read_only(y), read_only(c))
+    values, gaps, _ = sum_values_and_gaps(loss, z, alpha, read_only(y), read_only(c))
     assert values == pytest.approx(math.fsum(w * value for w, (value, _) in terms), rel=1e-14)
     assert values == pytest.approx(sum_values(loss, z, read_only(y), read_only(c)), rel=1e-14)
     expected = math.fsum(w * max(gap, 0.0) for w, (_, gap) in terms)

@@ -90,8 +90,10 @@ def test_optimal_values_have_all_printed_digits(name):
     assert problem.dual(alpha) == pytest.approx(value, abs=1e-12)
     if problem.is_smooth:  # at a corner φ' is one of many subgradients, and not the optimal α
         assert problem.certify(w).gap <= 1e-20
-    assert problem.certify(alpha=alpha).gap <= 1e-15
-    assert problem.certify(w, alpha).gap <= 1e-15
+    # With kinks, what rounding may do to the margins counts in full.
+    enough = 1e-15 if problem.is_smooth else 2e-14
+    assert problem.certify(alpha=alpha).gap <= enough
+    assert problem.certify(w, alpha).gap <= enough
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -377,7 +379,7 @@ def test_a_loss_of_the_users_own_gets_the_same_certificates():
     assert own.beta == 2.0
     assert own.primal(w) == pytest.approx(2 * value, abs=1e-11)
     assert own.dual(2 * alpha) == pytest.approx(2 * value, abs=1e-9)
-    assert own.certify(w).gap <= 1e-18
+    assert own.certify(w).gap <= 1e-14  # its conjugate is found by a search
     assert own.certify(w, 2 * alpha).gap <= 1e-9
     assert "Scaled" in repr(own)
 
@@ -420,8 +422,8 @@ def test_a_related_problem_is_checked():
         problem.related(lam=0.0)
     with pytest.raises(ValueError, match=r"targets must have shape \(20,\)"):
         problem.related(targets=np.ones(3))
-    with pytest.raises(ValueError, match="every class needs at least one example"):
-        problem.related(targets=np.ones(20))
+    with pytest.raises(ValueError, match="targets must be -1 or \\+1"):
+        problem.related(targets=np.full(20, 0.5))
 
 
 def test_the_intercept_has_one_rule_for_all_losses():
@@ -429,5 +431,5 @@ def test_the_intercept_has_one_rule_for_all_losses():
         problem = random_problem(8, n=20, d=9, loss=loss, fit_intercept=True)
         square = float(np.mean(np.sum(problem.matrix.stored.values**2, axis=1)))
         expected = min(problem.beta / 32, 10 * problem.lam / square)
-        assert intercept_strength(problem) == pytest.approx(expected)
+        assert intercept_strength(problem.examples, problem.lam) == pytest.approx(expected)
         assert problem.examples.constant == pytest.approx(problem.lam / expected)

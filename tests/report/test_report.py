@@ -21,8 +21,9 @@ from oracles import random_problem
 from primaldual import LOSSES, METHODS, FaceOff, Problem, Status, advise, datasets, faceoff, solve
 from primaldual.report import numbers, page
 from primaldual.report.drawing import DUAL, INK, PRIMAL, THIRD, look, new_figure, svg
-from primaldual.report.facts import coefficient_error, verdict, worst
-from primaldual.report.text import level, number, power_of_ten, times
+from primaldual.report.facts import coefficient_error, predicted_passes, verdict, worst
+from primaldual.report.figures import work_figure
+from primaldual.wording import level, number, power_of_ten, times
 
 HOSTILE = "<img src=http://x.invalid/ onerror=alert(1)>\"'"
 
@@ -105,7 +106,7 @@ def test_the_winner_comes_first_with_its_factor(loser, winner):
     assert said.headline == f"{winner.capitalize()}, {times(factor)} less work"
     assert said.winner == winner and said.prediction == "held"
     assert said.passes.value == passes and said.passes.relation == "="
-    assert outcome.advice.reason in said.sentences[-1]
+    assert outcome.advice.theory.reason in said.sentences[-1]
     assert said.sentences[-1].endswith("The prediction held.")
 
 
@@ -116,7 +117,7 @@ def test_a_failed_prediction_is_called_so(outcome):
         quartz={"passes": 20.0, "status": Status.CONVERGED},
     )
     said = verdict(changed)
-    assert changed.advice.side == "primal"
+    assert changed.advice.theory.side == "primal"
     assert said.headline == "Dual, 2.0× less work"
     assert said.prediction == "failed"
     assert "Theory names the primal" in said.sentences[-1]
@@ -151,6 +152,27 @@ def test_no_method_converged():
     assert said.passes.value is None
     assert f"{outcome.fastest} (" in said.sentences[0] and "came closest" in said.sentences[0]
     assert said.sentences[-1].endswith("These runs do not decide whether that is so.")
+
+
+def test_the_engine_alone_may_converge_and_a_fit_takes_it():
+    outcome = faceoff(worst_case("dual"), ["nsync", "quartz", "auto"], tol=1e-9, max_passes=40)
+    assert not outcome.results["quartz"][0].converged
+    said = verdict(outcome)
+    arrived = outcome.results["auto"][0].converged
+    assert said.headline == ("Only the engine converged" if arrived else "No method converged")
+    assert said.sentences[-1].startswith("A fit takes the engine, here ")
+    assert numbers(outcome)["contenders"]["auto"]["predicted_passes"] is None
+
+
+def test_the_axis_of_the_bars_ends_with_the_longest_bar():
+    """A bound of 1e13 passes beside a few that were made."""
+    X = 1e6 * np.random.default_rng(0).standard_normal((30, 4))
+    problem = Problem(X, np.sign(X[:, 0]), loss="logistic", lam=1e-6)
+    outcome = faceoff(problem, ["nsync", "quartz"], tol=1e-6, max_passes=5)
+    longest = max(predicted_passes(outcome, name) for name in outcome.results)
+    assert longest > 1e9
+    axes = work_figure(outcome).axes[0]
+    assert max(axes.get_xticks()) <= longest
 
 
 def test_contenders_of_one_side_do_not_decide_between_the_sides():
@@ -219,7 +241,7 @@ def test_numbers_are_those_of_the_outcome(outcome):
         assert told["predicted_passes"] == outcome.predictions[name].passes(outcome.tol)
         assert told["arrived"] == runs[0].converged and told["side"] == METHODS[name].side
     assert facts["problem"]["nonzeros"] == 2 * 60 - 1
-    assert facts["advice"]["ratio"] == outcome.advice.ratio
+    assert facts["advice"] == outcome.advice.numbers()
     assert facts["settings"]["seeds"] == [0]
     w = outcome.results[outcome.fastest][0].w
     top = facts["coefficients"]["largest"]
@@ -258,7 +280,7 @@ def test_the_certificate_bounds_every_coefficient():
 def test_the_page_tells_the_numbers(outcome, text):
     facts = numbers(outcome)
     told = Page(text).told
-    assert {"verdict.winner", "tol", "advice.ratio", "problem.nonzeros"} <= set(told)
+    assert {"verdict.winner", "tol", "advice.theory.ratio", "problem.nonzeros"} <= set(told)
     assert {f"contenders.nsync.{key}" for key in ("passes", "seconds", "gap", "primal")} <= set(
         told
     )
@@ -438,7 +460,7 @@ def test_without_matplotlib_the_text_is_shown_and_the_extra_named():
         "    try:\n"
         "        call()\n"
         "    except ModuleNotFoundError as error:\n"
-        "        assert \"pip install 'primaldual[plots]'\" in str(error)\n"
+        "        assert \"pip install '.[all]'\" in str(error)\n"
         "    else:\n"
         "        raise SystemExit('no error')\n"
     )

@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 
 from primaldual import Problem, datasets, faceoff
-from primaldual.report import numbers, page
+from primaldual.experiments.page import Section, render
+from primaldual.experiments.record import Item
+from primaldual.report import numbers, page, path_page
 
 pytest.importorskip("matplotlib", reason="the extra 'plots' is not installed")
 pytest.importorskip("jinja2", reason="the extra 'plots' is not installed")
@@ -214,6 +216,30 @@ def test_nothing_sticks_out(browser, report, width):
         ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
     )
     assert wide == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_tables_of_the_other_pages_fit(browser, tmp_path, width):
+    """A path with all its scores, and a table of the reproduction with thirteen columns."""
+    row = {"lam": 1e-3, "side": "primal", "passes": 1200, "relative_gap": 1.234e-16, "norm": 1.234}
+    scores = {"training_score": 0.8, "cv_score": 0.7, "cv_deviation": 0.1, "test_score": 0.6}
+    rows = [{**row, **scores, "lam": 10.0**-k} for k in range(7)]
+    along = tmp_path / "path.html"
+    along.write_text(path_page(rows, 2, "cv_score", "cross-validated R²", HOSTILE), "utf-8")
+    columns = {f"mean regret, paper passes {k}": 1234.5678 for k in range(12)}
+    item = Item("x", "x", [], tables={"x": [{"rule": "dual if n < d", **columns}]}, shown=("x",))
+    again = tmp_path / "again.html"
+    again.write_text(render([Section(item, {}, 1.0)], True, "quick"), "utf-8")
+    browser.resize(width)
+    for place in (along, again):
+        browser.open(place)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        wide = browser.evaluate(
+            "[...document.querySelectorAll('.scroll')]"
+            ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
+        )
+        assert wide == []
+        assert browser.evaluate("document.querySelectorAll('.scroll td').length") > 5
 
 
 def test_the_numbers_in_the_page_are_those_of_the_json(browser, report, outcome):

@@ -46,6 +46,7 @@ def test_every_loss_is_certified(loss):
         "LogisticRegression",
         "LinearSVC",
         "RidgeClassifier",
+        "RidgeClassifierCV",
         "LogisticRegressionCV",
         "LinearClassifier",
         "Ridge",

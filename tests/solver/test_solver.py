@@ -183,7 +183,7 @@ def test_status_is_a_sentence():
     for status in Status:
         assert status.value.endswith(".")
     result = solve(random_problem(seed=1), max_passes=2, tol=0)
-    assert str(result).startswith(f"{result.method}: max_passes was reached first")
+    assert str(result).splitlines()[1].startswith("max_passes was reached first")
 
 
 # --------------------------------------------------------------------------------------------

@@ -228,10 +228,17 @@ CSV_CASES = [
     Case("no such target", "d.csv", b"a,b\n1,2\n", Bad(None, "no column 'c'"), (("target", "c"),)),
     Case("an empty CSV", "d.csv", b"", Bad(None, "cannot be read")),
     Case("names only", "d.csv", b"a,b\n", Bad(None, "has no rows")),
-    Case("a gap", "d.csv", b"a,y\n1,0\n,1\n", Bad(None, "column 'a', row 2: the value is missing")),
-    Case("NA", "d.csv", b"a,y\nNA,0\n1,1\n", Bad(None, "column 'a', row 1: the value is missing")),
-    Case("a gap in words", "d.csv", b"a,y\nx,0\n,1\n", Bad(None, "column 'a', row 2: the value")),
-    Case("no label", "d.csv", b"a,y\n1,0\n2,\n", Bad(None, "column 'y', row 2: the value")),
+    Case("a gap", "d.csv", b"a,y\n1,0\n,1\n", Bad(None, "'a' 1 (50%); the first is in row 2")),
+    Case("NA", "d.csv", b"a,y\nNA,0\n1,1\n", Bad(None, "'a' 1 (50%); the first is in row 1")),
+    Case(
+        "a gap in words",
+        "d.csv",
+        b"a,y\nx,0\n,1\n",
+        Bad(None, 'impute="zero" counts a missing word'),
+    ),
+    Case(
+        "no label", "d.csv", b"a,y\n1,0\n2,\n", Bad(None, "1 row has no label, the first is row 2")
+    ),
     Case("infinity", "d.csv", b"a,y\n1,0\ninf,1\n", Bad(None, "column 'a', row 2: inf is not fin")),
     Case(
         "a slip", "d.csv", b"a,y\n1,0\n2,1\nx3,1\n", Bad(None, "row 3: 'x3' is not a number, but")

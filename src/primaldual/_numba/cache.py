@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between processes.
+"""What a compiled kernel depends on: the name of the folder that keeps it.
 
 Numba compiles a cached kernel again when the kernel's own file changes, but not when a loss or a
 row primitive in another file does. The kernels of a file are therefore kept in a folder named
@@ -9,59 +9,61 @@ of ``losses`` and ``data`` all files count.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
 # Folders that count as a whole: kernels reach their files by the type of an argument, without an
 # import.
 WHOLE = ("losses", "data")
+# Files that decide where kernels are kept and when they are compiled, not what is in them.
+POLICY = {
+    PACKAGE / "_numba" / f"{name}.py"
+    for name in ("announce", "cache", "disk", "folders", "interrupts", "locks")
+}
 # The module whose imports cover what kernels outside the package can call.
 DOOR = "kernels"
 # An import of project modules on the first level of a file: dots, module, the rest of the line.
 _IMPORT = re.compile(rb"^from (\.+)([\w.]*) import (.*)$", re.MULTILINE)
 
 
-def cache_root() -> Path:
-    """The folder of all cached kernels: ``PRIMALDUAL_CACHE``, or ~/.cache/primaldual.
+def folder_name(function: Callable[..., Any]) -> str | None:
+    """The name of the folder for the compiled kernels of a function's module.
 
-    ``NUMBA_CACHE_DIR`` is honoured as well. Cache files are pickles: do not share the folder.
+    For a function outside the package, it depends on its file and on all that
+    ``primaldual.kernels`` imports. None where there is no file: at the prompt, with
+    ``python -c``, in a notebook.
     """
-    base = os.environ.get("PRIMALDUAL_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
-    if base:
-        return Path(base)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "primaldual"
+    module = function.__module__ or ""
+    try:
+        if module.startswith("primaldual."):
+            inside = module.removeprefix("primaldual.")
+            return f"{inside}-{_stamp(inside)}"
+        return f"{DOOR}-{_stamp(DOOR)}-{_file_stamp(function.__code__.co_filename)}"
+    except OSError:
+        return None
 
 
-def cache_folder(module: str) -> Path:
-    """The folder for the compiled kernels of a module, by its full name.
-
-    For a module outside the package, it depends on all that ``primaldual.kernels`` imports.
-    """
-    inside = module.removeprefix("primaldual.") if module.startswith("primaldual.") else DOOR
-    return cache_root() / f"{inside}-{_stamp(inside)}"
+@cache
+def _file_stamp(file: str) -> str:
+    """A hash of a file's path and contents; OSError if it is not a file."""
+    path = Path(file)
+    if not path.is_file():
+        raise FileNotFoundError(file)
+    return hashlib.sha256(str(path.resolve()).encode() + path.read_bytes()).hexdigest()[:16]
 
 
 @cache
 def _stamp(inside: str) -> str:
     """A hash of all that the kernels of a module are made of."""
     digest = hashlib.sha256()
-    for file in sorted(sources(_file(inside.split(".")))):
+    for file in sorted(sources(_file(inside.split("."))) - POLICY):
         digest.update(file.relative_to(PACKAGE).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def usable_folder(module: str) -> str:
-    """The folder as Numba wants it, or "" to let Numba choose when it cannot be written."""
-    folder = cache_folder(module)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return ""
-    return str(folder)
 
 
 def sources(file: Path) -> set[Path]:

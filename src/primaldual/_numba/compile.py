@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,8 @@ import numba
 from numba.core import event
 from numba.extending import register_jitable
 
-from .cache import usable_folder
+from .disk import KernelCache
+from .interrupts import put_off
 
 # For all compiled code: division as in C, and no entry point for C, which would be a second copy.
 COMMON: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
@@ -29,57 +29,42 @@ def reordered_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, fastmath=REORDERED)
 
 
+def kernel_part(function: Callable[..., Any]) -> Any:
+    """A kernel whose code becomes part of the kernels that call it: one less to compile.
+
+    For what has one caller. Called from Python it is compiled by itself.
+    """
+    return _compiled(function, inline="always")
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = usable_folder(function.__module__) or before
-    try:
-        compiled = numba.njit(cache=True, nogil=True, **COMMON, **options)(function)
-    finally:
-        numba.config.CACHE_DIR = before
-    _keep_others_out(getattr(compiled, "_cache", None))
+    compiled = numba.njit(nogil=True, **COMMON, **options)(function)
+    if hasattr(compiled, "_cache"):  # not where compilation is switched off
+        compiled._cache = KernelCache(function)
+        compiled.compile = _guarded(compiled.compile, compiled._cache)
+        compiled._compile_for_args = _guarded(compiled._compile_for_args, compiled._cache)
     return compiled
 
 
-def _keep_others_out(cache: Any) -> None:
-    """Let the disk cache hold only what every process can read again.
+def _guarded(compiling: Callable[..., Any], cache: KernelCache) -> Callable[..., Any]:
+    """The same where interrupts wait for a good moment, and locks are given back at the end.
 
-    A kernel compiled for a loss from a user's script would put a reference to that script into
-    the cache's index, and the next process could not load the index without it.
+    Whether the kernel is loaded or compiled: the time is counted.
     """
-    if cache is None:  # compilation is switched off
-        return
-    load, save = cache.load_overload, cache.save_overload
 
-    def load_overload(signature: Any, context: Any) -> Any:
-        if not _is_ours(signature):
-            return None
+    def run(*arguments: Any, **names: Any) -> Any:
+        WAITING.on_start(None)
         try:
-            return load(signature, context)
-        except (ImportError, AttributeError, EOFError, pickle.UnpicklingError):
-            cache.flush()  # a damaged index: compile again
-            return None
+            with put_off(), cache.locking():
+                return compiling(*arguments, **names)
+        finally:
+            WAITING.on_end(None)
 
-    def save_overload(signature: Any, data: Any) -> None:
-        if _is_ours(signature):
-            save(signature, data)
-
-    cache.load_overload, cache.save_overload = load_overload, save_overload
-
-
-def _is_ours(signature: Any) -> bool:
-    """Whether all named tuples in the signature are classes of this package."""
-    return all(map(_is_our_type, getattr(signature, "args", signature)))
-
-
-def _is_our_type(kind: Any) -> bool:
-    named = getattr(kind, "instance_class", None)
-    if named is not None and not named.__module__.startswith("primaldual."):
-        return False
-    return all(map(_is_our_type, getattr(kind, "types", ())))  # the fields of a tuple
+    return run
 
 
 class _Stopwatch(event.Listener):
-    """Seconds inside the compiler; one kernel's compilation may contain another's.
+    """Seconds of what is started and ended; one kernel's compilation may contain another's.
 
     As Numba's ``TimingListener``, but read by one attribute: a solve asks for it a dozen times.
     """
@@ -100,13 +85,14 @@ class _Stopwatch(event.Listener):
             self.seconds += time.perf_counter() - self.began
 
 
-# Of this process: seconds to be left out of measurements.
-COMPILER = _Stopwatch()
+# Of this process: seconds of compiling, and of waiting for kernels, which may also be loaded from a
+# file. The latter are left out of measurements.
+COMPILER, WAITING = _Stopwatch(), _Stopwatch()
 event.register("numba:compile", COMPILER)
 
 
 def seconds_compiling() -> float:
-    """Seconds this process has spent in Numba's compiler, to be left out of measurements."""
+    """Seconds this process has spent in Numba's compiler."""
     return COMPILER.seconds
 
 

@@ -8,33 +8,32 @@ under way goes on.
 
 from __future__ import annotations
 
+import hmac
 import os
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from .. import container
+from .._text import visible
 from ..result import Result, Status
-from .frozen import Digests, ThawError, World, digest, freeze, stream_of, thaw, turn
-
-FORMAT = 1
-_KIND = "checkpoint"
+from ..writing import remove_leftovers
+from .file import CheckpointError, Record, records, require_place, write
+from .frozen import ThawError, digest, freeze, thaw
+from .proofs import require_proved, require_whole
+from .seal import seal
+from .streams import stream_of, turn
+from .world import Digests, World
 
 # A solve that ended for one of these reasons can go on in another run.
 _UNFINISHED = (Status.MAX_TIME, Status.INTERRUPTED)
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that belongs to another run, or that cannot be used here."""
 
 
 class CheckpointWarning(UserWarning):
@@ -137,8 +136,8 @@ class Checkpoint:
         self.every = every
         self.saves = 0
         self.unfinished = False
-        _require_place(self.path)
-        self._records = _read(self.path) if self.path.exists() else []
+        require_place(self.path)
+        self._records = records(self.path) if self.path.exists() else []
         self.resumed = bool(self._records)
         self._begun = 0  # solves of this run so far
         self._busy = False  # a solve inside a callback of another one is not recorded
@@ -146,7 +145,7 @@ class Checkpoint:
         self._digests = Digests()
         self._last = time.monotonic()
         self._elders = weakref.WeakSet(threading.enumerate())
-        container.remove_leftovers(self.path)
+        remove_leftovers(self.path)
 
     @property
     def _is_recording(self) -> bool:
@@ -180,13 +179,13 @@ class Checkpoint:
         world = World(problem, rng, (method, sampling), self._digests)
         parts = _fingerprint(world, name, method, sampling, start, limits, is_seeded)
         if self._begun == len(self._records):
-            self._records.append(_Record(parts))
+            self._records.append(Record(parts))
         record = self._records[self._begun]
         _require_same(self.path, self._begun, record.parts, parts)
         self._begun += 1
         self._busy = True
         try:
-            yield Entry(self, record, world, method)
+            yield Entry(self, record, world, method, self._begun, limits["tol"])
         finally:
             self._busy = False
 
@@ -195,17 +194,8 @@ class Checkpoint:
 
     def _write(self) -> None:
         """Write all records. The run is worth more than the file: a failure is a warning."""
-        solves = [
-            {"parts": record.parts, "is_finished": record.is_finished, "tree": record.tree}
-            for record in self._records
-        ]
-        arrays = {
-            f"{number}.{place}": array
-            for number, record in enumerate(self._records)
-            for place, array in enumerate(record.arrays)
-        }
         try:
-            container.write(self.path, {"kind": _KIND, "format": FORMAT, "solves": solves}, arrays)
+            write(self.path, self._records)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be written: {error}. The run goes on, and "
@@ -239,7 +229,7 @@ class Checkpoint:
             return
         try:
             self.path.unlink(missing_ok=True)
-            container.remove_leftovers(self.path)
+            remove_leftovers(self.path)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be removed, and is not needed: {error}.",
@@ -248,20 +238,19 @@ class Checkpoint:
             )
 
 
-@dataclass
-class _Record:
-    """One solve as it is in the file."""
-
-    parts: dict[str, str]  # what was solved, and how
-    is_finished: bool = False
-    tree: Any = None  # None: begun and never saved
-    arrays: Iterable[Any] = ()
-
-
 class Entry:
-    """The place of one solve in a checkpoint."""
+    """The place of one solve in a checkpoint: the solve of that number, with its ``tol``."""
 
-    def __init__(self, checkpoint: Checkpoint, record: _Record, world: World, method: Any) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        record: Record,
+        world: World,
+        method: Any,
+        number: int,
+        tol: float,
+    ) -> None:
+        self._number, self._tol = number, tol
         self._checkpoint = checkpoint
         self._record = record
         self._world = world
@@ -302,9 +291,9 @@ class Entry:
         if result.status in _UNFINISHED:
             checkpoint.unfinished = True
             return
+        self._record.is_finished = True
         self._keep({"result": result})
         self._record.arrays = [array.copy() for array in self._record.arrays]
-        self._record.is_finished = True
         checkpoint._news = True
         if checkpoint._is_due():
             checkpoint._write()
@@ -318,19 +307,38 @@ class Entry:
             "problem": world.changes(),
         }
         self._record.tree, self._record.arrays = freeze(whole, world)
+        self._record.seal = self._seal()
+
+    def _seal(self) -> str:
+        """The seal that fits the record and the data at hand."""
+        record = self._record
+        return seal(
+            self._world.secret(), self._number, record.parts, record.is_finished, record.tree,
+            record.arrays,
+        )  # fmt: skip
 
     def _restored(self) -> dict[str, Any]:
         """The saved values; what lives outside of them is brought to the same moment."""
         world, record, path = self._world, self._record, self._checkpoint.path
+        if not hmac.compare_digest(record.seal, self._seal()):
+            raise CheckpointError(
+                f"{path}: this checkpoint was changed after it was saved, by someone who does not "
+                "have the data. Do not trust it: delete the file or use another name to start "
+                "afresh."
+            )
         try:
             whole: dict[str, Any] = thaw(record.tree, record.arrays, world)
-        except ThawError as error:
+            require_whole(whole, record.is_finished, self._method)
+            for proof in whole["best"] if "best" in whole else (whole["result"],):
+                require_proved(world.problem, proof, self._tol)
+            world.change(whole.pop("problem"))
+            turn(world.rng, whole.pop("rng"))
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
+            how = error if isinstance(error, ThawError) else f"its parts do not fit ({error})"
             raise CheckpointError(
-                f"{path}: this checkpoint was saved by other code: {error}. Delete the file or "
-                "use another name to start afresh."
-            ) from error
-        world.change(whole.pop("problem"))
-        turn(world.rng, whole.pop("rng"))
+                f"{path}: this checkpoint was saved by other code: {visible(how)}. Delete the file "
+                "or use another name to start afresh."
+            ) from None
         vars(self._method).update(vars(whole.pop("method")))
         return whole
 
@@ -350,12 +358,11 @@ def _fingerprint(
 ) -> dict[str, str]:
     """All that the result depends on, part by part, so that a difference can be named."""
     problem = world.problem
-    targets = getattr(problem, "codes", None)
     return {
         "the version of primaldual": _version(),
         "the kind of problem": type(problem).__name__,
         "the data": world.data(),
-        "the targets": world.digests.of(problem.y if targets is None else targets),
+        "the targets": world.digests.of(world.targets()),
         "the sample weights": world.digests.of(problem.sample_weight),
         "the loss": repr(problem.loss) if isinstance(problem.loss, tuple) else "softmax",
         "lam": repr(float(problem.lam)),
@@ -379,50 +386,11 @@ def _require_same(path: Path, number: int, there: dict[str, str], here: dict[str
     different = [key for key in here if there.get(key) != here[key]]
     if not different:
         return
-    listed = "; ".join(f"{key} was {there.get(key)}, now is {here[key]}" for key in different)
+    listed = "; ".join(
+        f"{key} was {visible(there.get(key))}, now is {visible(here[key])}" for key in different
+    )
     raise CheckpointError(
         f"{path}: this checkpoint belongs to another run. In its solve number {number + 1}, "
         f"{listed}. Run with the same inputs to go on, or delete the file or use another name to "
         "start afresh."
     )
-
-
-# --------------------------------------------------------------------------------------------
-# The file
-
-
-def _require_place(path: Path) -> None:
-    """Refuse a place that cannot be written to before anything is computed."""
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"the checkpoint {path} needs the folder {folder}, which does not exist. Create it, "
-            "or use another name."
-        )
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(
-            f"the checkpoint {path} cannot be written: the folder {folder} is read-only. "
-            "Use another name."
-        )
-
-
-def _read(path: Path) -> list[_Record]:
-    """The records of a checkpoint."""
-    header, arrays = container.read(path)
-    if header.get("kind") != _KIND:
-        raise CheckpointError(
-            f"{path}: this is not a checkpoint but a file of kind {header.get('kind')!r}. Use "
-            "another name."
-        )
-    if header.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{path}: the checkpoint has format {header.get('format')}, this primaldual reads "
-            f"{FORMAT}. Go on with the version that wrote it, or delete the file."
-        )
-    grouped: dict[str, list[Any]] = {}
-    for name, array in arrays.items():  # in the order in which they were written
-        grouped.setdefault(name.partition(".")[0], []).append(array)
-    return [
-        _Record(solve["parts"], solve["is_finished"], solve["tree"], grouped.get(str(number), []))
-        for number, solve in enumerate(header["solves"])
-    ]

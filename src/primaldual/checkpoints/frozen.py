@@ -14,50 +14,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-import weakref
+import re
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum, EnumMeta
-from functools import cached_property
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.random import Generator, SeedSequence
+from numpy.random import Generator
 
+from .._text import visible
 from .._types import FloatArray
+from ..data.checks import Stored
 from ..data.matrix import Matrix
 from ..problem import Problem
+from .streams import made as made_generator
+from .streams import stream_of
+from .world import World, cannot_save, layouts_of, set_layouts, words_for
 
-_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_LAYOUTS = ("by_example", "by_feature")
-
-# The parts of a problem that states refer to. They are named instead of being written down.
-_PARTS = (
-    *("loss", "y", "sample_weight", "classes", "codes", "features", "examples", "matrix"),
-    *("matrix.stored", "matrix.by_example", "matrix.by_feature"),
+# Of arrays and scalars in a file: booleans, numbers and strings.
+_DTYPE = re.compile(r"[<>|=]?[?biufcSU]\d{0,6}")
+# What a file that was changed may raise while it is read.
+_REFUSED = (
+    *(LookupError, TypeError, ValueError, AttributeError),
+    *(RecursionError, OverflowError, MemoryError),
 )
 
 
 class ThawError(ValueError):
     """A frozen value that does not fit the code that is to use it."""
-
-
-class Digests:
-    """SHA-256 of arrays, each computed once while the array lives."""
-
-    def __init__(self) -> None:
-        self.known: dict[int, tuple[weakref.ref[Any], str]] = {}
-
-    def of(self, array: Any) -> str:
-        """The first 16 digits, with the type and the shape of the array."""
-        reference, text = self.known.get(id(array), (None, ""))
-        if reference is None or reference() is not array:
-            bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            text = hashlib.sha256(bits.data).hexdigest()[:16]
-            self.known[id(array)] = (weakref.ref(array), text)
-        return f"{array.dtype} {array.shape} {text}"
 
 
 def digest(value: Any, world: World) -> str:
@@ -70,185 +56,6 @@ def digest(value: Any, world: World) -> str:
 
 
 # --------------------------------------------------------------------------------------------
-# What is there again in another run
-
-
-class World:
-    """What a solve is given: states refer to it, and files name it."""
-
-    def __init__(
-        self, problem: Any, rng: Generator, others: tuple[Any, ...], digests: Digests
-    ) -> None:
-        self.problem = problem
-        self.before = dict(vars(problem))
-        self.rng = rng
-        self.digests = digests
-        # Beside the package's own, only classes and functions from here are found by their names.
-        self.modules = {type(other).__module__ for other in others} - {"builtins"}
-        self.problems = {"problem": problem}
-
-    def data(self) -> str:
-        """The data in words and digests."""
-        return _words_for(self.problem.matrix, self.digests)
-
-    def changes(self) -> dict[str, Any]:
-        """What the solve has changed about its problem: layouts built, attributes replaced."""
-        kind = type(self.problem)
-        return {
-            **_layouts_of(self.problem.matrix),
-            "attributes": {
-                name: value
-                for name, value in vars(self.problem).items()
-                if self.before.get(name) is not value
-                and not isinstance(getattr(kind, name, None), cached_property)
-            },
-        }
-
-    def change(self, changes: dict[str, Any]) -> None:
-        """Make the same changes: layouts decide the order of sums, attributes where one starts."""
-        _set_layouts(self.problem.matrix, changes["layouts"])
-        for name, value in changes["attributes"].items():
-            setattr(self.problem, name, value)
-
-    def named(self) -> dict[int, str]:
-        """The names of the objects that are given, by their identity."""
-        found = {id(self.problem): "problem", id(self.rng): "rng"}
-        for base, problem in self.problems.items():
-            for part in _PARTS:
-                value = _look_up(problem, part)
-                if value is not None and not isinstance(value, str | int | float):
-                    found.setdefault(id(value), f"{base}.{part}")
-        return found
-
-    def blocks(self) -> list[tuple[int, int, str, Any]]:
-        """Where the data lies in memory: first and last address, name and array."""
-        found = []
-        for base, problem in self.problems.items():
-            for part in _PARTS:
-                value: Any = _look_up(problem, part)
-                arrays = {part: value} if isinstance(value, np.ndarray) else {}
-                if part.startswith("matrix.") and value is not None:
-                    arrays = {f"{part}.{key}": array for key, array in value._asdict().items()}
-                for name, array in arrays.items():
-                    if array.size and array.flags.c_contiguous and not array.dtype.hasobject:
-                        first = array.ctypes.data
-                        found.append((first, first + array.nbytes, f"{base}.{name}", array))
-        return found
-
-    def adopt(self, problem: Any, where: str) -> None:
-        """Take up a problem that the method has made from the given one."""
-        given = self.problem
-        same = (
-            "densified" not in self.problems
-            and not problem.matrix.is_sparse
-            and given.matrix.is_sparse
-            and all(getattr(problem, key) is getattr(given, key) for key in ("loss", "lam"))
-            and np.array_equal(problem.y, given.y)
-            and np.array_equal(problem.sample_weight, given.sample_weight)
-        )
-        if not same:
-            raise _cannot_save(where, "a problem of the method's own making")
-        self.problems["densified"] = problem
-
-    def value(self, name: str) -> Any:
-        """The object of a name."""
-        if name == "rng":
-            return self.rng
-        base, _, part = name.partition(".")
-        owner = part.rpartition(".")[0]
-        if part and part not in _PARTS and owner not in _PARTS:
-            raise LookupError(f"{name!r} is not known")
-        if base == "densified" and base not in self.problems:
-            self.problems[base] = self.problem.densified()
-        found = self.problems[base]
-        for key in part.split(".") if part else ():
-            found = getattr(found, key)
-        return found
-
-
-def _look_up(problem: Any, part: str) -> Any:
-    """A part of a problem that exists already; nothing is built."""
-    found = problem
-    for key in part.split("."):
-        found = vars(found).get(key)
-        if found is None:
-            return None
-    return found
-
-
-def _words_for(matrix: Matrix, digests: Digests) -> str:
-    kind = "sparse" if matrix.is_sparse else "dense"
-    arrays = ", ".join(digests.of(array) for array in matrix.stored)
-    return f"{matrix.shape[0]} × {matrix.shape[1]}, {kind} by {matrix.stored_by}, {arrays}"
-
-
-def _layouts_of(matrix: Matrix) -> dict[str, Any]:
-    """The layouts of the data that were built so far."""
-    return {"layouts": [name for name in _LAYOUTS if name in vars(matrix)]}
-
-
-def _set_layouts(matrix: Matrix, layouts: list[str]) -> None:
-    """Have just these layouts."""
-    for name in _LAYOUTS:
-        if name in layouts:
-            getattr(matrix, name)
-        else:
-            vars(matrix).pop(name, None)
-
-
-# --------------------------------------------------------------------------------------------
-# Generators
-
-
-class _Stream(NamedTuple):
-    """Where a generator stands."""
-
-    kind: str
-    state: dict[str, Any]
-    entropy: Any
-    spawn_key: tuple[int, ...]
-    pool_size: int
-    children: int  # generators spawned so far
-
-
-def stream_of(rng: Generator) -> _Stream:
-    """Where a generator stands now."""
-    bits = rng.bit_generator
-    seed: Any = bits.seed_seq
-    kind = type(bits).__name__
-    if kind not in _BIT_GENERATORS or type(seed) is not SeedSequence:
-        raise TypeError(
-            f"a checkpoint can save NumPy's generators {', '.join(_BIT_GENERATORS)} with a "
-            f"SeedSequence, got {kind} with {type(seed).__name__}."
-        )
-    state: Any = bits.state
-    return _Stream(
-        kind, state, seed.entropy, seed.spawn_key, seed.pool_size, seed.n_children_spawned
-    )
-
-
-def _made(stream: _Stream) -> Generator:
-    """A generator that stands there."""
-    if stream.kind not in _BIT_GENERATORS:
-        raise LookupError(f"the generator {stream.kind!r} is not known")
-    seed = SeedSequence(
-        stream.entropy, spawn_key=stream.spawn_key, pool_size=stream.pool_size,
-        n_children_spawned=stream.children,
-    )  # fmt: skip
-    bits = getattr(np.random, stream.kind)(seed)
-    bits.state = stream.state
-    return Generator(bits)
-
-
-def turn(rng: Generator, stream: _Stream) -> None:
-    """Let a generator of the caller's stand there."""
-    rng.bit_generator.state = stream.state
-    seed: Any = rng.bit_generator.seed_seq
-    if stream.children > seed.n_children_spawned:
-        seed.spawn(stream.children - seed.n_children_spawned)
-
-
-# --------------------------------------------------------------------------------------------
 # From objects to JSON and bytes
 
 
@@ -257,14 +64,6 @@ def freeze(value: Any, world: World) -> tuple[Any, list[Any]]:
     freezer = _Freezer(world)
     tree = freezer.node(value, "")
     return tree, freezer.bytes()
-
-
-def _cannot_save(where: str, kind: str) -> TypeError:
-    return TypeError(
-        f"a checkpoint cannot save {where or 'this value'}: it is {kind}. Numbers, arrays, NumPy "
-        "generators, lists, dicts, sets, tuples, dataclasses, methods, and classes at the top of "
-        "the method's own module can be saved."
-    )
 
 
 def _kind_of(value: Any) -> str:
@@ -313,7 +112,7 @@ class _Freezer:
         if type(value) is Matrix:
             major = self.node(value.stored, f"{where}.values")
             known = {"by": value.stored_by, "shape": list(value.shape), "nnz": value.nnz}
-            return {"matrix": major, **known, **_layouts_of(value)}
+            return {"matrix": major, **known, **layouts_of(value)}
         if isinstance(value, tuple):
             kind = {} if type(value) is tuple else {"of": self.name(type(value), where)}
             return {"tuple": self.nodes(value, where), **kind}
@@ -333,10 +132,10 @@ class _Freezer:
         kind = type(value)
         if is_dataclass(kind):
             held = {field.name: getattr(value, field.name) for field in fields(kind)}
-        elif self.is_home(kind) and kind.__dictoffset__:
+        elif self.world.names.of(kind) and kind.__dictoffset__:
             held = vars(value)
         else:
-            raise _cannot_save(where, _kind_of(value))
+            raise cannot_save(where, _kind_of(value))
         inside = {
             key: self.node(item, f"{where}.{key}" if where else key) for key, item in held.items()
         }
@@ -354,25 +153,22 @@ class _Freezer:
             self.blocks = self.world.blocks()
         return {
             "given": "densified",
-            "data": _words_for(value.matrix, self.world.digests),
-            **_layouts_of(value.matrix),
+            "data": words_for(value.matrix, self.world.digests),
+            **layouts_of(value.matrix),
         }
 
-    def is_home(self, kind: Any) -> bool:
-        """Whether names of its module may be used in a file."""
-        return _is_home(kind.__module__, self.world)
-
     def name(self, kind: Any, where: str) -> str:
-        """The name of a class or function by which ``_found`` finds it again."""
-        text = f"{kind.__module__}:{kind.__qualname__}"
-        if not self.is_home(kind) or _found(text) is not kind:
-            raise _cannot_save(where, f"of {text}, which cannot be found by its name")
-        return text
+        """The name of a class or function by which it is found again."""
+        name = self.world.names.of(kind)
+        if name is None:
+            text = f"{kind.__module__}:{kind.__qualname__}"
+            raise cannot_save(where, f"of {text}, which a checkpoint may not name")
+        return name
 
     def array(self, value: Any, where: str) -> dict[str, Any]:
         """An array as a piece of memory, which may be that of the data or be shared."""
         if value.dtype.hasobject:
-            raise _cannot_save(where, "an array of objects")
+            raise cannot_save(where, "an array of objects")
         piece: dict[str, Any] = {
             "dtype": value.dtype.str,
             "shape": list(value.shape),
@@ -390,7 +186,7 @@ class _Freezer:
         while isinstance(root.base, np.ndarray):
             root = root.base
         if not (root.flags.c_contiguous or root.flags.f_contiguous):
-            raise _cannot_save(where, "a view of memory with gaps")
+            raise cannot_save(where, "a view of memory with gaps")
         begin = root.ctypes.data
         low, high = low - begin, high - begin
         for number, known in enumerate(self.roots):
@@ -425,19 +221,6 @@ def _bounds(array: Any) -> tuple[int, int]:
     return low, array.ctypes.data + sum(max(step, 0) for step in reach) + array.itemsize
 
 
-def _is_home(module: str, world: World) -> bool:
-    return module.split(".")[0] == "primaldual" or module in world.modules
-
-
-def _found(name: str) -> Any:
-    """The class or function of a name ``module:qualified.name``, if its module is loaded."""
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for key in path.split("."):
-        found = getattr(found, key, None)
-    return found
-
-
 # --------------------------------------------------------------------------------------------
 # And back
 
@@ -448,8 +231,15 @@ def thaw(tree: Any, arrays: Iterable[Any], world: World) -> Any:
         return _Thaw(arrays, world).value(tree)
     except ThawError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ThawError(f"its parts do not fit together ({error})") from error
+    except _REFUSED as error:
+        raise ThawError(f"its parts do not fit together ({visible(error)})") from None
+
+
+def _dtype(code: Any) -> np.dtype[Any]:
+    """The type of numbers or strings of a code in a file."""
+    if not isinstance(code, str) or not _DTYPE.fullmatch(code):
+        raise TypeError(f"{code!r} is not a type of numbers")
+    return np.dtype(code)
 
 
 class _Thaw:
@@ -469,10 +259,12 @@ class _Thaw:
         if "given" in node:
             return self.given(node)
         if "scalar" in node:
-            return np.frombuffer(bytes.fromhex(node["bits"]), dtype=node["scalar"])[0]
+            return np.frombuffer(bytes.fromhex(node["bits"]), dtype=_dtype(node["scalar"]))[0]
         if "enum" in node:
             kind = self.called(node["enum"])
-            return kind[node["member"]] if isinstance(kind, EnumMeta) else None
+            if not isinstance(kind, EnumMeta):
+                raise TypeError(f"{node['enum']} has no members")
+            return kind[node["member"]]
         if "name" in node:
             return self.called(node["name"])
         return self.built(node)
@@ -500,55 +292,68 @@ class _Thaw:
         if "array" in node:
             return self.array(node["array"])
         if "generator" in node:
-            return _made(self.value(node["generator"]))
+            return made_generator(self.value(node["generator"]))
         if "set" in node:
             return set(map(self.value, node["set"]))
         if "matrix" in node:
             shape = (node["shape"][0], node["shape"][1])
-            matrix = Matrix.of_rows(self.value(node["matrix"]), node["by"], shape)
-            matrix.nnz = node["nnz"]
-            _set_layouts(matrix, node["layouts"])
+            matrix = Matrix(Stored(self.value(node["matrix"]), node["by"], shape, node["nnz"]))
+            set_layouts(matrix, node["layouts"])
             return matrix
         values = tuple(map(self.value, node["tuple"]))
-        return self.called(node["of"])._make(values) if "of" in node else values
+        if "of" not in node:
+            return values
+        kind = self.called(node["of"])
+        if not (isinstance(kind, type) and issubclass(kind, tuple)):
+            raise TypeError(f"{node['of']} is not a tuple")
+        return kind._make(values)  # type: ignore[attr-defined]
 
     def instance(self, node: dict[str, Any], number: int) -> Any:
         """An object without its constructor, its attributes set one by one."""
-        kind = self.called(node["object"])
-        made = self.made[number] = object.__new__(kind)
-        if is_dataclass(kind) and {field.name for field in fields(kind)} != set(node["fields"]):
-            raise ThawError(f"{node['object']} has other fields")
-        for key, inside in node["fields"].items():
-            object.__setattr__(made, key, self.value(inside))
+        kind, held = self.called(node["object"]), node["fields"]
+        if not isinstance(kind, type) or not isinstance(held, dict):
+            raise TypeError(f"{node['object']} is not the class of an object")
+        made: Any = object.__new__(kind)
+        self.made[number] = made
+        if is_dataclass(kind):
+            if {field.name for field in fields(kind)} != set(held):
+                raise ThawError(f"{node['object']} has other fields")
+            for key, inside in held.items():
+                object.__setattr__(made, key, self.value(inside))
+            return made
+        for key, inside in held.items():
+            if callable(getattr(kind, key, None)):
+                raise ThawError(f"{visible(key)} of {node['object']} is code, not data")
+            vars(made)[key] = self.value(inside)
         return made
 
     def given(self, node: dict[str, Any]) -> Any:
         """Something of the world, in the layouts it had."""
         found = self.world.value(node["given"])
         if "data" in node:
-            if _words_for(found.matrix, self.world.digests) != node["data"]:
+            if words_for(found.matrix, self.world.digests) != node["data"]:
                 raise ThawError("a problem that the method derives has other data")
-            _set_layouts(found.matrix, node["layouts"])
+            set_layouts(found.matrix, node["layouts"])
         return found
 
     def array(self, piece: dict[str, Any]) -> FloatArray:
         """An array in its memory."""
-        dtype, shape = np.dtype(piece["dtype"]), tuple(piece["shape"])
-        if dtype.hasobject:
-            raise TypeError("an array of objects")
+        dtype, shape = _dtype(piece["dtype"]), tuple(piece["shape"])
         if 0 in shape:
             made: Any = np.empty(shape, dtype=dtype)
         else:
             root = self.world.value(piece["data"]) if "data" in piece else None
             memory = self.memory[piece["root"]] if root is None else root
+            if not isinstance(memory, np.ndarray):
+                raise TypeError(f"{piece['data']} is not an array")
             made = np.ndarray(shape, dtype, memory, piece["offset"], tuple(piece["strides"]))
         if not piece["writeable"]:
             made.flags.writeable = False
         return made
 
-    def called(self, name: str) -> Any:
+    def called(self, name: Any) -> Any:
         """The class or function of a name."""
-        found = _found(name) if _is_home(name.partition(":")[0], self.world) else None
-        if not isinstance(found, type | FunctionType):
-            raise ThawError(f"{name} is not known")
-        return found
+        try:
+            return self.world.names.called(name)
+        except LookupError as error:
+            raise ThawError(visible(str(error.args[0]))) from None

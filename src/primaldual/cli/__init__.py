@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -12,7 +13,8 @@ import typer
 
 import primaldual
 
-from . import ask, care, train, use
+from . import ask, care, info, path, shard, train, use
+from .groups import expanded
 from .options import Command, Group
 from .terminal import INTERRUPTED, Interrupted, guarded, say
 
@@ -48,23 +50,38 @@ for _command in (
     ask.advise,
     ask.faceoff,
     train.fit,
+    shard.shard,
     use.predict,
     use.score,
-    use.info,
-    train.path,
+    info.info,
+    path.path,
     care.warmup,
     care.doctor,
     care.reproduce,
 ):
-    app.command(cls=Command, epilog=_CODES)(guarded(_command))
+    app.command(cls=Command, epilog=_CODES)(guarded(expanded(_command)))
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted
 
 
+def _occupy(number: int) -> None:
+    """Let a stream that was closed be /dev/null, so that no file that is opened takes its place."""
+    try:
+        os.fstat(number)
+    except OSError:
+        handle = os.open(os.devnull, os.O_RDWR)
+        if handle != number:
+            os.dup2(handle, number)
+            os.close(handle)
+
+
 def main() -> None:
     """Entry point of the ``primaldual`` command."""
+    for number in range(3):
+        with contextlib.suppress(OSError):
+            _occupy(number)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -10,33 +10,21 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import data
+from .groups import Answer, Asked, Reading, Strength
+from .live import Race, working
 from .options import (
-    Alpha,
-    C,
     Contenders,
     DataFile,
-    Epsilon,
-    Format,
-    Impute,
-    Json,
-    Lam,
-    LossOption,
-    MaxFeatures,
-    MaxLine,
     MaxPasses,
-    MaxRatio,
     MaxTime,
     NoIntercept,
     OptionalFile,
     Page,
     Seed,
-    Target,
-    Task,
-    TaskOption,
     Tol,
     WithIntercept,
 )
-from .terminal import Race, histogram, in_options, remark, say, say_json, short, table, working
+from .terminal import bins_of, histogram, in_options, remark, say, say_json
 
 if TYPE_CHECKING:
     from ..advice import Advice
@@ -46,45 +34,27 @@ if TYPE_CHECKING:
 
 def advise(
     file: DataFile,
-    loss: LossOption = None,
-    task: TaskOption = Task.auto,
-    C: C = None,
-    lam: Lam = None,
-    alpha: Alpha = None,
-    epsilon: Epsilon = None,
+    asked: Asked,
+    strength: Strength,
+    source: Reading,
+    answer: Answer,
     no_intercept: NoIntercept = False,
     tol: Tol = 1e-6,
-    format: Format = None,
-    target: Target = None,
-    impute: Impute = None,
-    max_features: MaxFeatures = None,
-    max_ratio: MaxRatio = None,
-    max_line: MaxLine = None,
-    as_json: Json = False,
 ) -> None:
     """Look at the data, and predict which side is cheaper and why."""
-    source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
-    strength = data.Strength(C, lam, alpha)
-    given = data.labelled(source.read(file), loss, task)
+    given = data.prepared(file, source, asked)
     with working("looking at the data"):
         from ..advice import advise as ask
 
-        problem = data.problem(given, strength, epsilon, not no_intercept)
-        advice = ask(problem)
-        model = data.estimator(
-            given, data.Strength(None, problem.lam, None), epsilon, False,
-            tol=tol, fit_intercept=not no_intercept,
-        )  # fmt: skip
-        predicted = model.estimate(given.table.X, given.y)
-    if as_json:
-        say_json(_advice_numbers(given, problem, advice, predicted, tol))
+        problem = data.problem(given, strength, asked.epsilon, not no_intercept)
+        advice = ask(problem, tol=tol)
+    if answer.as_json:
+        say_json(_advice_numbers(given, problem, advice))
         return
-    _show_advice(given, problem, advice, predicted, tol)
+    _show_advice(given, problem, advice)
 
 
-def _show_advice(
-    given: data.Labelled, problem: Problem, advice: Advice, predicted: dict[str, Any], tol: float
-) -> None:
+def _show_advice(given: data.Labelled, problem: Problem, advice: Advice) -> None:
     """What ``advise`` prints."""
     say(given.describe())
     if given.question():
@@ -94,103 +64,77 @@ def _show_advice(
         for line in histogram(side.counts, side.by):
             say(line)
     say()
-    say(f"loss {given.loss}, λ = {problem.lam:.3g}, to a relative gap of {tol:g}", bold=True)
+    say(f"loss {given.loss}, λ = {problem.lam:.3g}, to a relative gap of {advice.tol:g}", bold=True)
     say(str(advice))
-    say()
-    rows = [
-        (
-            name,
-            predicted[name]["method"],
-            short(predicted[name]["passes"]),
-            short(predicted[name]["seconds"]),
-        )
-        for name in ("primal", "dual")
-    ]
-    for line in table(("predicted", "method", "passes", "seconds"), rows):
-        say(line)
-    say(f"fit would start with {predicted['method']}, on the {predicted['side']} side.")
 
 
-def _advice_numbers(
-    given: data.Labelled, problem: Problem, advice: Advice, predicted: dict[str, Any], tol: float
-) -> dict[str, Any]:
+def _advice_numbers(given: data.Labelled, problem: Problem, advice: Advice) -> dict[str, Any]:
     """What ``advise --json`` prints."""
-    sides = {"primal": (advice.d, advice.primal), "dual": (advice.n, advice.dual)}
     return {
-        "source": given.table.source,
-        "examples": problem.n,
-        "features": problem.d,
-        "nonzeros": problem.matrix.nnz,
-        "density": problem.matrix.nnz / max(problem.n * problem.d, 1),
-        "loss": given.loss,
-        "lam": problem.lam,
-        "tol": tol,
-        "side": advice.side,
-        "ratio": advice.ratio,
-        "reason": advice.reason,
-        **{
-            name: {
-                "coordinates": size,
-                "iterations": costs.iterations,
-                "cost": costs.cost,
-                "total": costs.total,
-                "predicted": predicted[name],
-            }
-            for name, (size, costs) in sides.items()
+        **given.facts(),
+        "question": given.question() or None,
+        "spread": {
+            "features": _spread(problem.features),
+            "examples": _spread(problem.examples),
         },
-        "engine": {"side": predicted["side"], "method": predicted["method"]},
+        "lam": problem.lam,
+        "tol": advice.tol,
+        **advice.numbers(),
+    }
+
+
+def _spread(side: Any) -> dict[str, Any]:
+    """How the nonzeros are spread over features or examples, as the histogram shows."""
+    import numpy as np
+
+    counts = np.asarray(side.counts)
+    return {
+        "least": int(counts.min()),
+        "median": float(np.median(counts)),
+        "mean": float(counts.mean()),
+        "most": int(counts.max()),
+        "bins": bins_of(counts),
     }
 
 
 def faceoff(
+    asked: Asked,
+    strength: Strength,
+    source: Reading,
+    answer: Answer,
     file: OptionalFile = None,
-    methods: Contenders = "nsync,quartz",
-    loss: LossOption = None,
-    task: TaskOption = Task.auto,
-    C: C = None,
-    lam: Lam = None,
-    alpha: Alpha = None,
-    epsilon: Epsilon = None,
+    methods: Contenders = "nsync,quartz,auto",
     intercept: WithIntercept = False,
     tol: Tol = 1e-6,
     max_passes: MaxPasses = 2000,
     max_time: MaxTime = None,
     seed: Seed = 0,
-    format: Format = None,
-    target: Target = None,
-    impute: Impute = None,
-    max_features: MaxFeatures = None,
-    max_ratio: MaxRatio = None,
-    max_line: MaxLine = None,
     html: Page = None,
-    as_json: Json = False,
 ) -> None:
     """Predict the cheaper side, run the contenders, and say whether the prediction held."""
-    source = data.Reading(format, target, impute, max_features, max_ratio, max_line)
-    strength = data.Strength(C, lam, alpha)
     names = _names(methods)
     if html is not None:
         _require_page(html, file)
     if file is None:
         problems = _embedded_problems()
     else:
-        given = data.labelled(source.read(file), loss, task)
-        made = data.problem(given, strength, epsilon, intercept)
-        title = ", ".join(filter(None, (given.describe(), given.question())))
+        given = data.prepared(file, source, asked)
+        made = data.problem(given, strength, asked.epsilon, intercept)
+        title = " ".join(filter(None, (f"{given.describe()}.", given.question())))
         problems = iter([(title, made, given.table.feature_names)])
     outcomes = []
     for number, (title, problem, features) in enumerate(problems, start=1):
-        if not as_json:
+        if not answer.as_json:
             _introduce(title, problem)
         outcome = _run(problem, names, tol, max_passes, max_time, seed)
-        outcomes.append(_numbers(outcome))
-        if not as_json:
+        outcomes.append({"title": title, **_numbers(outcome)})
+        if not answer.as_json:
             _conclude(outcome)
         if html is not None:
             place = html if file is not None else html.with_stem(f"{html.stem}-{number}")
             _write_page(outcome, place, features, title)
-    if as_json:
-        say_json(outcomes[0] if file is not None else outcomes)
+    if answer.as_json:
+        say_json(outcomes[0] if file is not None else {"problems": outcomes})
 
 
 def _require_page(html: Path, file: str | None) -> None:
@@ -203,11 +147,13 @@ def _require_page(html: Path, file: str | None) -> None:
 def _names(methods: str) -> list[str]:
     from ..methods import METHODS
 
-    names = list(METHODS) if methods == "all" else [name.strip() for name in methods.split(",")]
-    unknown = [name for name in names if name not in METHODS]
+    everything = ["auto", *METHODS]
+    names = everything if methods == "all" else [name.strip() for name in methods.split(",")]
+    unknown = [name for name in names if name not in everything]
     if unknown:
         raise typer.BadParameter(
-            f"unknown {', '.join(unknown)}; known are {', '.join(METHODS)}", param_hint="--methods"
+            f"unknown {', '.join(unknown)}; known are {', '.join(everything)}",
+            param_hint="--methods",
         )
     return list(dict.fromkeys(names))
 
@@ -241,10 +187,11 @@ def _write_page(outcome: FaceOff, place: Path, features: list[str] | None, title
     import shlex
 
     from ..report import page
+    from ..writing import write_text
 
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     text = page(outcome, feature_names=features, command=command, title=title)
-    place.write_text(text, encoding="utf-8")
+    write_text(place, text)
     remark(f"Page written to {place}")
 
 
@@ -275,10 +222,10 @@ def _run(
     """Run the contenders, each with a live line."""
     from ..face_off import faceoff as run
 
-    with Race(tol, max_passes) as race:
+    with Race(tol, max_passes, max_time) as race:
         for name in names:
             race.add(name)
         return run(
             problem, names, tol=tol, max_passes=max_passes, max_time=max_time, seeds=(seed,),
-            callback=race.show,
+            callback=race.show, starting=race.begin,
         )  # fmt: skip

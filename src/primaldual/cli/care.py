@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Json, Loss
-from .terminal import duration, say, say_json, working
+from .groups import Answer
+from .live import working
+from .options import Loss
+from .terminal import duration, say, say_json
 
 _LIBRARIES = ("primaldual", "numpy", "scipy", "numba", "scikit-learn", "typer", "rich")
 _EXTRAS = ("polars", "matplotlib", "jinja2")
@@ -19,6 +21,7 @@ _WARMED = (Loss.logistic, Loss.squared, Loss.squared_hinge)
 
 
 def warmup(
+    answer: Answer,
     loss: Annotated[
         list[Loss] | None,
         typer.Option("--loss", help="Only these losses; can be repeated."),
@@ -30,8 +33,8 @@ def warmup(
     """Compile the kernels ahead, so that the first fit is as quick as the others."""
     losses = list(Loss) if everything else loss or list(_WARMED)
     with working("starting the compiler") as say_now:
-        from .._numba.cache import cache_root
         from .._numba.compile import seconds_compiling
+        from .._numba.folders import places
 
         before, began = seconds_compiling(), time.perf_counter()
         _compile_reader()
@@ -42,11 +45,16 @@ def warmup(
             say_now("compiling for several classes")
             _compile_for_classes()
     compiled = seconds_compiling() - before
+    if answer.as_json:
+        facts = {"losses": [one.value for one in losses], "seconds_compiling": compiled}
+        say_json({**facts, "seconds": time.perf_counter() - began, "cache": str(places().write)})
+        return
     say(
         f"Ready for {', '.join(one.value for one in losses)}: {duration(compiled)} of compiling "
         f"in {duration(time.perf_counter() - began)}."
     )
-    say(f"Kernels are kept in {cache_root()}")
+    place = places().write
+    say(f"Kernels are kept in {place}" if place else "Kernels are not kept: there is no cache.")
 
 
 def _compile_reader() -> None:
@@ -103,7 +111,7 @@ def _tiny() -> Any:
     return (dense, thin), np.where(dense[:, 0] > 0, 1.0, -1.0)
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(answer: Answer) -> None:
     """Show versions, threads and the place of the cache, and try the library for some seconds."""
     with working("looking around"):
         facts = {
@@ -113,13 +121,14 @@ def doctor(as_json: Json = False) -> None:
             "self_test": _self_test(),
         }
     well = facts["self_test"]["passed"]
-    if as_json:
+    if answer.as_json:
         say_json(facts)
     else:
         for name, entries in facts.items():
             say(name.replace("_", "-"), bold=True)
             for key, value in entries.items():
-                say(f"  {key.replace('_', ' ') + ':':24}{value}")
+                shown = f"{value:.2g}" if isinstance(value, float) else value
+                say(f"  {key.replace('_', ' ') + ':':30}{shown}")
     if not well:
         raise typer.Exit(1)
 
@@ -150,16 +159,20 @@ def _threads() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    from .._numba.cache import cache_root
+    from .._numba.folders import places
 
-    folder = cache_root()
-    files = list(folder.rglob("*.nbc"))
-    return {
-        "place": str(folder),
-        "writable": os.access(folder, os.W_OK),
+    used = places()
+    files = [file for folder in used.read for file in folder.rglob("*.nbc")]
+    facts = {
+        "place": str(used.write) if used.write else "none: kernels are compiled in every process",
+        "writable": used.write is not None,
         "kernels": len(files),
         "megabytes": round(sum(file.stat().st_size for file in files) / 1e6, 1),
     }
+    if used.why:
+        facts["read_from"] = ", ".join(map(str, used.read)) or "nowhere"
+        facts["why_not_the_usual_place"] = used.why
+    return facts
 
 
 def _self_test() -> dict[str, Any]:
@@ -189,10 +202,11 @@ def _self_test() -> dict[str, Any]:
     compiling = seconds_compiling() - before
     return {
         "passed": max(primal.dual_gap_, dual.dual_gap_) <= tol and apart <= sum(radii) and same,
-        "primal_gap": f"{primal.dual_gap_:.1e}",
-        "dual_gap": f"{dual.dual_gap_:.1e}",
-        "coefficients_apart": f"{apart:.1e}, at most {sum(radii):.1e} by the gaps",
-        "model_file": "comes back equal" if same else "comes back different",
+        "primal_gap": primal.dual_gap_,
+        "dual_gap": dual.dual_gap_,
+        "coefficients_apart": apart,
+        "apart_at_most_by_the_gaps": sum(radii),
+        "model_file_comes_back_equal": same,
         "seconds": round(time.perf_counter() - began - compiling, 2),
         "seconds_compiling": round(compiling, 2),
     }

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .groups import Asked, Reading, Replaying, Strength
+from .live import working
 from .options import CLASSIFICATION, DOUBLED, WITH_EPSILON, Loss, Task
-from .terminal import printable, short, whole, working
+from .scaling import Scaling, remarks_on_scale, scaled
+from .terminal import plural, printable, remark, short
 
 if TYPE_CHECKING:
     from ..files import Table
@@ -20,6 +23,10 @@ if TYPE_CHECKING:
 
 # Whole numbers are taken for classes if there are no more different ones than this.
 MOST_CLASSES = 50
+# With more than this it is said that they were.
+FEW_CLASSES = 10
+# Bytes of memory from which it is said before reading what a file will take.
+LARGE = 1e9
 
 # The losses with an estimator of their own; the others are options of the general ones.
 _ESTIMATORS = {
@@ -27,7 +34,6 @@ _ESTIMATORS = {
     "squared_hinge": "LinearSVC",
     "hinge": "LinearSVC",
     "squared": "Ridge",
-    "huber": "HuberRegressor",
     "squared_epsilon_insensitive": "LinearSVR",
     "epsilon_insensitive": "LinearSVR",
 }
@@ -47,77 +53,106 @@ def require_place(output: Path, *others: str | Path | None) -> None:
             )
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The options about files."""
+def read(
+    path: str, source: Reading | Replaying, schema: Any = None, n_features: int | None = None
+) -> Table:
+    """Read a file, and show how far it is."""
+    from .. import files
+    from ..files.memory import in_words
 
-    format: str | None = None
-    target: str | None = None
-    impute: str | None = None
-    max_features: int | None = None
-    max_ratio: float | None = None
-    max_line: int | None = None
+    usual = files.Limits()
+    limits = files.Limits(
+        features=source.max_features or usual.features,
+        ratio=source.max_ratio or usual.ratio,
+        line=source.max_line or usual.line,
+    )
+    place = known_set(path)
+    name = "standard input" if path == "-" else printable(place)
+    columns = source.columns if isinstance(source, Reading) else {}
+    _remark_on_memory(place, source.format)
+    with working(f"reading {name}") as say_now:
 
-    def read(
-        self, path: str, schema: dict[str, Any] | None = None, n_features: int | None = None
-    ) -> Table:
-        """Read a file, and show how far it is."""
-        from .. import files
+        def progress(done: int, total: int | None) -> None:
+            of = "" if total is None else f" of {in_words(total)}"
+            say_now(f"reading {name}: {in_words(done)}{of}")
 
-        usual = files.Limits()
-        limits = files.Limits(
-            features=self.max_features or usual.features,
-            ratio=self.max_ratio or usual.ratio,
-            line=self.max_line or usual.line,
+        try:
+            return files.read(
+                place, format=source.format, target=source.target, schema=schema,
+                n_features=n_features, limits=limits, progress=progress, **columns,
+            )  # fmt: skip
+        except files.FileError as error:
+            raise files.FileError(_in_options(str(error))) from None
+        except MemoryError:
+            raise ValueError(_out_of_memory(place)) from None
+        except ValueError as error:
+            raise ValueError(_in_options(str(error))) from None
+
+
+def _remark_on_memory(place: str, format: str | None) -> None:
+    """Say before reading a large file how much memory that takes, and whether it is there."""
+    from ..files import memory, reading, sources
+
+    if place == "-" or not os.path.isfile(place):
+        return
+    size, there = os.path.getsize(place), memory.available()
+    endings = [ending.lower() for ending in Path(place).suffixes]
+    is_packed = bool(endings) and endings[-1] in sources.ARCHIVES
+    ending = ([ending for ending in endings if ending not in sources.ARCHIVES] or [""])[-1]
+    kinds = [kind for kind, known in reading.FORMATS.items() if ending in known]
+    need = memory.expected(format or (kinds[0] if kinds else "svmlight"), size, is_packed)
+    if need < LARGE and (there is None or need < there / 2):
+        return
+    fits = ""
+    if there is not None:
+        fits = f"; {memory.in_words(there)} are free: " + (
+            "it fits." if need < there else f"it may not fit. {memory.ADVICE}"
         )
-        name = "standard input" if path == "-" else printable(path)
-        with working(f"reading {name}") as say_now:
+    remark(
+        f"Reading {printable(place)} ({memory.in_words(size)}) takes about "
+        f"{memory.in_words(need)} of memory{fits}"
+    )
 
-            def progress(done: int, total: int | None) -> None:
-                of = "" if total is None else f" of {total / 1e6:.0f}"
-                say_now(f"reading {name}: {done / 1e6:.0f}{of} MB")
 
-            try:
-                return files.read(
-                    path,
-                    format=self.format,
-                    target=self.target,
-                    impute=self.impute,
-                    schema=schema,
-                    n_features=n_features,
-                    limits=limits,
-                    progress=progress,
-                )
-            except files.FileError as error:
-                raise files.FileError(_in_options(str(error))) from None
+def _out_of_memory(place: str) -> str:
+    """What to say where memory is not enough."""
+    from ..files import memory
+
+    if place == "-" or not os.path.isfile(place):
+        return f"{place}: not enough memory to read it. {memory.ADVICE}"
+    size = os.path.getsize(place)
+    return memory.shortage(place, memory.FACTORS["csv"] * size, memory.available())
+
+
+def known_set(path: str) -> str:
+    """The file of a known data set if there is no file of that name: ``a9a``."""
+    if path == "-" or os.path.exists(path) or os.path.dirname(path):
+        return path
+    from ..datasets import real
+
+    if real.address_of(path) is None and real.stored(path) is None:
+        return path
+    with working(f"fetching the data set {path}") as say_now:
+
+        def progress(done: int, total: int | None) -> None:
+            of = "" if total is None else f" of {total / 1e6:.0f}"
+            say_now(f"fetching the data set {path}: {done / 1e6:.0f}{of} MB")
+
+        try:
+            place = real.file_of(path, progress=progress)
+        except FileNotFoundError as error:
+            raise ValueError(f"{path}: there is no file of that name. {error}") from None
+    remark(f"No file {path!r} here: using the data set of that name, {place}.")
+    return str(place)
 
 
 def _in_options(message: str) -> str:
     """What a reader says, in the words of the command line."""
     message = re.sub(r"Limits\((\w+)=…\)", r"--max-\1", message)
-    return re.sub(r"\b(or|and) impute\b", r"\1 use --impute", message)
-
-
-@dataclass(frozen=True)
-class Strength:
-    """The regularisation as it was given: at most one of the three."""
-
-    C: float | None
-    lam: float | None
-    alpha: float | None
-
-    def __post_init__(self) -> None:
-        if sum(value is not None for value in (self.C, self.lam, self.alpha)) > 1:
-            raise typer.BadParameter("give one of --C, --lam and --alpha")
-
-    def lam_for(self, loss: str, n: int) -> float:
-        """λ of mean loss + λ/2 ‖w‖², by default that of C = 1 or alpha = 1."""
-        if self.lam is not None:
-            return self.lam
-        if self.alpha is not None:
-            return self.alpha / n
-        C = 1.0 if self.C is None else self.C
-        return 1.0 / ((2.0 if loss in DOUBLED else 1.0) * C * n)
+    message = re.sub(r'\bimpute="(\w+)"', r"--impute \1", message)
+    message = re.sub(r"\bdrop='([^']*)'", r"--drop \1", message)
+    message = re.sub(r"\b(drop|target)=", r"--\1", message)
+    return re.sub(r"(^|\b(?:or|and|with) )(impute|drop|keep)\b(?!-)", r"\1--\2", message)
 
 
 @dataclass(frozen=True)
@@ -129,6 +164,8 @@ class Labelled:
     y: Any
     classes: Any  # None for regression
     counts: Any  # examples of each class
+    scaling: Scaling | None = None
+    parts: Any = None  # the data in parts, where it is not in memory: ``table.X`` is its extent
 
     @property
     def n(self) -> int:
@@ -148,11 +185,36 @@ class Labelled:
         """The positive class of a two-class problem: the second one, or the largest of several."""
         return self.classes[1] if len(self.classes) == 2 else self.classes[self.counts.argmax()]
 
+    @property
+    def score_name(self) -> str:
+        """What the score of a model on these labels is called."""
+        return "R²" if self.classes is None else "accuracy"
+
+    @property
+    def task(self) -> str:
+        """What the labels were taken for."""
+        return "regression" if self.classes is None else "classification"
+
+    def spelt(self, label: Any) -> Any:
+        """A class as it stands in the file."""
+        plain = label.item() if hasattr(label, "item") else label
+        return plain if isinstance(plain, str) else self.table.spelling.get(plain, plain)
+
+    @property
+    def labels(self) -> list[str] | None:
+        """The classes as they stand in the file; None if that is how they are printed anyway."""
+        if self.classes is None or not self.table.spelling:
+            return None
+        return [str(self.spelt(label)) for label in self.classes]
+
     def question(self) -> str:
         """What a two-class problem on these labels asks, as a line; "" if there is no doubt."""
         if self.classes is None or len(self.classes) == 2:
             return ""
-        return f"of the classes, {printable(self.positive, 20)} against the rest"
+        return (
+            f"Of the {len(self.classes)} classes this looks at one problem: the largest, "
+            f"{printable(self.spelt(self.positive), 20)}, against all others."
+        )
 
     def describe(self) -> str:
         """Size and labels in a line."""
@@ -162,15 +224,54 @@ class Labelled:
             what = f"targets from {short(self.y.min())} to {short(self.y.max())}"
         else:
             shares = [
-                f"{printable(label, 20)} ({count / n:.0%})"
+                f"{printable(self.spelt(label), 20)} ({count / n:.0%})"
                 for label, count in zip(self.classes[:6], self.counts[:6], strict=True)
             ]
             more = ", …" if len(self.classes) > 6 else ""
             what = f"{len(self.classes)} classes: {', '.join(shares)}{more}"
         return (
-            f"{printable(self.table.source, 200)}: {whole(n)} examples, {whole(d)} features, "
-            f"{whole(self.nnz)} nonzeros (density {dense:.3g}), {what}"
+            f"{printable(self.table.source, 200)}: {plural(n, 'example', 'examples')}, "
+            f"{plural(d, 'feature', 'features')}, {plural(self.nnz, 'nonzero', 'nonzeros')} "
+            f"(density {dense:.3g}), {what}"
         )
+
+    def facts(self) -> dict[str, Any]:
+        """What ``describe`` says, for JSON."""
+        n, d = self.table.X.shape
+        facts: dict[str, Any] = {
+            "source": self.table.source,
+            "examples": n,
+            "features": d,
+            "nonzeros": self.nnz,
+            "density": self.nnz / max(n * d, 1),
+            "task": self.task,
+            "loss": self.loss,
+            "scale": "none" if self.scaling is None else self.scaling.kind,
+            "classes": None,
+            "targets": None,
+        }
+        if self.classes is None:
+            facts["targets"] = {"least": float(self.y.min()), "most": float(self.y.max())}
+        else:
+            facts["classes"] = [
+                {"label": self.spelt(label), "examples": int(count)}
+                for label, count in zip(self.classes, self.counts, strict=True)
+            ]
+        return facts
+
+
+def prepared(file: str, source: Reading, asked: Asked) -> Labelled:
+    """The data of a file, its labels understood, its features scaled as asked for."""
+    table = read(file, source)
+    given = labelled(table, asked.loss, asked.task)
+    with working("looking at the columns"):
+        for text in table.remarks:
+            remark(f"Note: {_in_options(text)}")
+        if source.scale.value == "none":
+            for text in remarks_on_scale(table):
+                remark(f"Note: {text}")
+        table, scaling = scaled(table, source.scale.value)
+    return replace(given, table=table, scaling=scaling)
 
 
 def labelled(table: Table, loss: Loss | None, task: Task) -> Labelled:
@@ -192,8 +293,10 @@ def labelled(table: Table, loss: Loss | None, task: Task) -> Labelled:
     if task is Task.regression and texts:
         raise ValueError(
             f"{table.source}: the labels are texts, such as {printable(y[0])!r}; regression needs "
-            "numbers."
+            "numbers. Is this the column of the labels? --target names it."
         )
+    if not texts and task is Task.auto and loss is None:
+        _remark_on_task(table, are_classes)
     name = loss.value if loss is not None else "logistic" if are_classes else "squared"
     if not are_classes:
         if name in CLASSIFICATION:
@@ -204,10 +307,32 @@ def labelled(table: Table, loss: Loss | None, task: Task) -> Labelled:
             f"loss {name} is for regression, and the labels are classes. Use one of "
             f"{', '.join(CLASSIFICATION)}, squared."
         )
-    if not texts and np.all(y == np.round(y)) and np.abs(y).max() < 2**53:
-        y = y.astype(np.int64)
+    if not texts and np.all(y == np.round(y)):
+        if np.abs(y).max() < 2**53:
+            y = y.astype(np.int64)
+        else:
+            remark(
+                f"Note: {table.source}: {plural((np.abs(y) >= 2**53).sum(), 'label', 'labels')} "
+                "beyond 2^53, where numbers are rounded: different ones may have become one class."
+            )
     classes, counts = np.unique(y, return_counts=True)
     return Labelled(table, name, y, classes, counts)
+
+
+def _remark_on_task(table: Table, are_classes: bool) -> None:
+    """Say what whole numbers were taken for where there may be doubt."""
+    import numpy as np
+
+    values = np.unique(np.asarray(table.y))
+    if not np.all(values == np.round(values)) or len(values) <= FEW_CLASSES:
+        return
+    taken, other, why = "classes", "regression", "numbers to predict"
+    if not are_classes:
+        taken, other, why = "numbers to predict", "classification", "classes"
+    remark(
+        f"Note: the labels are {len(values)} different whole numbers from {short(values[0])} to "
+        f"{short(values[-1])}, taken for {taken}. If they are {why}, use --task {other}."
+    )
 
 
 def _few_whole_numbers(y: Any) -> bool:
@@ -277,6 +402,25 @@ def _strength(kind: Any, strength: Strength, loss: str, n: int) -> dict[str, flo
         return {own: 1.0 / (doubled * strength.lam * n) if takes_C else strength.lam * n}
     given = getattr(strength, own)
     return {own: 1.0 if given is None else given}
+
+
+def own_strength(model: Any, lam: float, loss: str, n: int) -> dict[str, float]:
+    """λ in an estimator's own parameter."""
+    return _strength(type(model), Strength(None, lam, None), loss, n)
+
+
+def in_own_terms(model: Any) -> str:
+    """An estimator's own strength, as it is given on the command line."""
+    name = "C" if "C" in model.get_params() else "alpha"
+    return f"--{name} {getattr(model, name):.6g}"
+
+
+def lam_of(model: Any, loss: str, n: int) -> float:
+    """λ of mean loss + λ/2 ‖w‖² of an estimator with a strength of its own."""
+    parameters = model.get_params()
+    if "C" in parameters:
+        return 1.0 / ((2.0 if loss in DOUBLED else 1.0) * float(parameters["C"]) * n)
+    return float(parameters["alpha"]) / n
 
 
 def _require_epsilon(loss: str) -> None:

@@ -28,6 +28,10 @@ class Group(TyperGroup):
 class Command(TyperCommand):
     """A command whose help shows its options under the headings they were given."""
 
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence of the help, never cut."""
+        return (self.help or "").split("\n")[0]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the options without a heading, and the others."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -106,6 +110,14 @@ class Filling(StrEnum):
     zero = "zero"
 
 
+class Scale(StrEnum):
+    """What features are divided by."""
+
+    none = "none"
+    std = "std"
+    max = "max"
+
+
 def _positive(value: Any) -> Any:
     if value is not None and not 0 < value < float("inf"):
         raise typer.BadParameter(f"must be a positive number, got {value:g}")
@@ -150,6 +162,32 @@ Impute = Annotated[
     typer.Option(
         "--impute",
         help="Fill missing values of a CSV or Parquet file; otherwise they are refused.",
+        rich_help_panel=_DATA,
+    ),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option(
+        "--drop",
+        metavar="COL,…",
+        help="Columns of a CSV or Parquet file to leave out, by name or number.",
+        rich_help_panel=_DATA,
+    ),
+]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="COL,…",
+        help="Use these columns and no others; the labels need not be among them.",
+        rich_help_panel=_DATA,
+    ),
+]
+Scaled = Annotated[
+    Scale,
+    typer.Option(
+        "--scale",
+        help="Divide features by their standard deviation or largest size; words stay 0 and 1.",
         rich_help_panel=_DATA,
     ),
 ]
@@ -238,6 +276,7 @@ NoIntercept = Annotated[
     bool,
     typer.Option("--no-intercept", help="A model through the origin.", rich_help_panel=_MODEL),
 ]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
 Output = Annotated[
     Path, typer.Option("-o", "--output", metavar="MODEL", help="The model file to write.")
 ]
@@ -262,7 +301,16 @@ Lams = Annotated[
     ),
 ]
 TestFile = Annotated[
-    str | None, typer.Option("--test", metavar="FILE", help="Score on this file, too.")
+    str | None,
+    typer.Option("--test", metavar="FILE", help="Choose the best λ by the score on this file."),
+]
+Folds = Annotated[
+    int | None,
+    typer.Option("--cv", metavar="K", help="Choose the best λ by K-fold cross-validation.", min=2),
+]
+BestModel = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="MODEL", help="Write the model of the best λ."),
 ]
 OptionalFile = Annotated[
     str | None,
@@ -311,3 +359,7 @@ MaxTime = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bits.", min=0, max=2**31 - 1)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No progress and no remarks; fit prints nothing at all."),
+]

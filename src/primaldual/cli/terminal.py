@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, lines and plots for the terminal, live progress."""
+"""What the commands share: exit codes, lines, JSON and plots for the terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import shutil
 import signal
 import sys
 import textwrap
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, NoReturn
 
 import typer
@@ -35,29 +33,110 @@ class Interrupted(BaseException):
 # --- lines ----------------------------------------------------------------------------------------
 
 
+class _Talk:
+    """What a command has said besides its answer, and whether it may say it."""
+
+    def __init__(self) -> None:
+        self.quiet = False
+        self.careful = False
+        self.broken: OSError | None = None  # what happened to an answer while careful
+        self.remarks: list[str] = []
+
+
+_talk = _Talk()
+
+
+def begin(quiet: bool) -> None:
+    """Begin the answer of a command."""
+    _talk.quiet = quiet
+    _talk.remarks.clear()
+
+
+def is_quiet() -> bool:
+    """Whether only answers and errors are wanted."""
+    return _talk.quiet
+
+
 def say(text: str = "", bold: bool = False) -> None:
     """Print lines of the answer to stdout; on a terminal sentences are broken between words."""
-    for line in text.split("\n"):
+    from .._text import visible
+
+    for line in map(visible, text.split("\n")):
         is_sentence = "  " not in line.strip()
-        if is_sentence and sys.stdout.isatty():
+        if is_sentence and sys.stdout is not None and sys.stdout.isatty():
             line = textwrap.fill(line, shutil.get_terminal_size().columns)
-        typer.secho(line, bold=bold)
+        _print(typer.style(line, bold=True) if bold else line, sys.stdout)
+
+
+def _print(text: str, stream: Any) -> None:
+    """Print a line, if there is a stream to print to."""
+    if stream is None or (_talk.broken is not None and stream is sys.stdout):
+        return
+    try:
+        typer.echo(text, file=stream)
+    except OSError as error:
+        if stream is sys.stderr:
+            return  # there is no place to say so
+        if not _talk.careful:
+            raise
+        _talk.broken = error
+
+
+@contextmanager
+def careful() -> Iterator[None]:
+    """Inside, a reader of the answer that went away does not end the work; afterwards it does."""
+    piped = getattr(signal, "SIGPIPE", None)
+    before = None if piped is None else signal.signal(piped, signal.SIG_IGN)
+    _talk.careful = True
+    try:
+        yield
+    finally:
+        _talk.careful = False
+        if piped is not None:
+            signal.signal(piped, before)
+    if isinstance(_talk.broken, BrokenPipeError):
+        raise typer.Exit(0)
+    if _talk.broken is not None:
+        raise OSError(f"standard output: {_talk.broken.strerror}, but all work was done.")
+
+
+def _plain(text: str) -> str:
+    """Lines without what could steer a terminal."""
+    from .._text import visible_lines
+
+    return visible_lines(text)
 
 
 def remark(text: str) -> None:
     """Print a line about the work to stderr, where it does not mix with the answer."""
-    typer.echo(text, err=True)
+    _talk.remarks.append(text)
+    if not _talk.quiet:
+        _print(_plain(text), sys.stderr)
 
 
 def fail(text: str, code: int = WRONG) -> NoReturn:
     """End the command with an error on stderr."""
-    remark(f"Error: {text}")
+    _print(_plain(f"Error: {text}"), sys.stderr)
     raise typer.Exit(code)
 
 
 def say_json(content: Any) -> None:
-    """Print JSON as every reader takes it: numbers it does not have become null."""
-    typer.echo(json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False))
+    """Print JSON as every reader takes it: numbers it does not have become null.
+
+    An object gets what was said on stderr so far as ``remarks``.
+    """
+    from .._text import visible_json
+
+    if isinstance(content, dict):
+        content = {**content, "remarks": list(_talk.remarks)}
+    text = json.dumps(_finite(content), indent=2, ensure_ascii=False, allow_nan=False)
+    _print(visible_json(text), sys.stdout)
+
+
+def plural(number: float, one: str, several: str) -> str:
+    """A number and what it counts: 1 pass, 2 passes, 1 200 passes."""
+    shown = whole(number) if number >= 100 or number == round(number) else f"{number:.3g}"
+    return f"{shown} {one if shown == '1' else several}"
 
 
 def _finite(value: Any) -> Any:
@@ -72,7 +151,9 @@ def _finite(value: Any) -> Any:
 
 def printable(text: Any, length: int = 60) -> str:
     """A name from a file, without what could steer the terminal, and not too long."""
-    clean = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    from .._text import visible
+
+    clean = visible(text)
     return clean if len(clean) <= length else clean[: length - 1] + "…"
 
 
@@ -113,6 +194,7 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
         warnings.showwarning = _warn
+        _say_when_compiling()
         try:
             return command(*arguments, **options)
         except (Interrupted, KeyboardInterrupt):
@@ -121,12 +203,45 @@ def guarded(command: Callable[..., Any]) -> Callable[..., Any]:
             if error.filename is not None and error.strerror:
                 fail(f"{error.filename}: {error.strerror}")
             fail(str(error))
-        except (ValueError, ModuleNotFoundError, MemoryError) as error:
-            if os.environ.get("PRIMALDUAL_TRACEBACK"):
+        except MemoryError as error:
+            if _wants_traceback():
+                raise
+            from ..files.memory import ADVICE
+
+            fail(f"not enough memory{f' ({error})' if str(error) else ''}. {ADVICE}")
+        except ImportError as error:
+            if "failed to map" in str(error):  # the address space is used up
+                from ..files.memory import ADVICE
+
+                fail(f"not enough memory to load the libraries. {ADVICE}")
+            if not isinstance(error, ModuleNotFoundError) or _wants_traceback():
+                raise
+            fail(str(error))
+        except ValueError as error:
+            if _wants_traceback():
                 raise
             fail(str(error) or type(error).__name__)
 
     return run
+
+
+def _say_when_compiling() -> None:
+    """One line on stderr if kernels have to be compiled, which takes seconds."""
+    import logging
+
+    class ToStderr(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            remark(f"{record.getMessage().capitalize()}.")
+
+    logger = logging.getLogger("primaldual")
+    if not any(type(handler).__name__ == ToStderr.__name__ for handler in logger.handlers):
+        logger.addHandler(ToStderr(logging.INFO))
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+def _wants_traceback() -> bool:
+    return bool(os.environ.get("PRIMALDUAL_TRACEBACK"))
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -149,16 +264,26 @@ def histogram(counts: Any, what: str) -> list[str]:
         f"nonzeros per {what}: {whole(least)} to {whole(most)}, median {short(np.median(counts))}, "
         f"mean {short(counts.mean())}"
     )
-    bins = _bins(least, most)
-    found = [int(((counts >= low) & (counts <= high)).sum()) for low, high in bins]
-    names = [whole(low) if low == high else f"{whole(low)}–{whole(high)}" for low, high in bins]  # noqa: RUF001
+    bins = bins_of(counts)
+    found = [entry["count"] for entry in bins]
+    ends = [(entry["from"], entry["to"]) for entry in bins]
+    names = [whole(low) if low == high else f"{whole(low)}–{whole(high)}" for low, high in ends]  # noqa: RUF001
     wide = max(map(len, names))
     return [
         title,
         *(
-            f"  {name:>{wide}}  {_bar(number / max(found)):{_BAR}}  {whole(number)}"
+            f"  {name:>{wide}}  {bar(number / max(found)):{_BAR}}  {whole(number)}"
             for name, number in zip(names, found, strict=True)
         ),
+    ]
+
+
+def bins_of(counts: Any) -> list[dict[str, int]]:
+    """The bars of a histogram: from, to, and how many rows."""
+    bins = _bins(int(counts.min()), int(counts.max()))
+    return [
+        {"from": low, "to": high, "count": int(((counts >= low) & (counts <= high)).sum())}
+        for low, high in bins
     ]
 
 
@@ -178,9 +303,9 @@ def _bins(least: int, most: int) -> list[tuple[int, int]]:
     return bins
 
 
-def _bar(share: float) -> str:
+def bar(share: float, wide: int = _BAR) -> str:
     """A bar of that share of the width, to an eighth of a character; never empty for some."""
-    eighths = math.ceil(share * _BAR * 8)
+    eighths = math.ceil(share * wide * 8)
     return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
 
 
@@ -192,132 +317,3 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         cells = [f"{cell:>{width}}" for cell, width in zip(others, wide[1:], strict=True)]
         lines.append("  ".join([f"{first:{wide[0]}}", *cells]))
     return lines
-
-
-# --- live -----------------------------------------------------------------------------------------
-
-
-def is_live() -> bool:
-    """Whether somebody watches: progress is shown on a terminal only."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-
-class Race:
-    """Live lines, one for each solve: digits of the gap, passes, seconds and the time left."""
-
-    def __init__(self, tol: float, max_passes: float) -> None:
-        self.tol = tol
-        self.max_passes = max_passes
-        self.bars: Any = None
-        self.tasks: dict[str, Any] = {}
-        self.running = ""
-        self.line = ""
-        self.seen: list[tuple[float, float, float]] = []  # clock, gap and passes at each check
-
-    def __enter__(self) -> Race:
-        if is_live():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self.bars = Progress(
-                TextColumn("{task.description:12}", markup=False),
-                BarColumn(bar_width=20),
-                TextColumn("{task.fields[line]}", markup=False),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self.bars.start()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        if self.bars is not None:
-            self.bars.stop()
-
-    def add(self, name: str) -> None:
-        """A line for a solve that has not begun."""
-        if self.bars is not None and name not in self.tasks:
-            digits = max(-math.log10(self.tol), 1.0)
-            self.tasks[name] = self.bars.add_task(name, total=digits, line="waiting")
-
-    def show(self, name: str, progress: Any) -> None:
-        """Show a check of one solve."""
-        if self.bars is None:
-            return
-        gap, passes = progress.relative_gap, progress.passes
-        if name != self.running or (self.seen and passes < self.seen[-1][2]):  # another solve
-            if self.running and "done" not in self.line:
-                self.bars.update(self.tasks[self.running], line=f"{self.line}stopped")
-            self.running = name
-            self.seen.clear()
-        self.add(name)
-        self.seen.append((time.perf_counter(), gap, passes))
-        method = "" if progress.method == name else f"{progress.method}  "
-        used = duration(progress.seconds)
-        self.line = f"{method}gap {gap:.1e}  {passes:6.0f} passes  {used:>6}  "
-        left = time_left(self.seen, self.tol, self.max_passes)
-        last = "done" if gap <= self.tol else f"ETA {duration(left)}"
-        digits = -math.log10(min(max(gap, self.tol), 1.0))
-        self.bars.update(self.tasks[name], completed=digits, line=self.line + last)
-        self.line = self.line + last if last == "done" else self.line
-
-
-def time_left(seen: Sequence[tuple[float, float, float]], tol: float, max_passes: float) -> float:
-    """Seconds until the gap is at most ``tol``, if it goes on falling as in the last half.
-
-    Or until ``max_passes``, if those come first.
-    """
-    now, gap, passes = seen[-1]
-    if gap <= tol:
-        return 0.0
-    before, wider, fewer = seen[len(seen) // 2] if len(seen) > 2 else seen[0]
-    if now <= before or passes <= fewer:
-        return math.inf
-    to_limit = (max_passes - passes) * (now - before) / (passes - fewer)
-    if not 0 < gap < wider < math.inf:
-        return to_limit
-    return min(math.log(gap / tol) / math.log(wider / gap) * (now - before), to_limit)
-
-
-@contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A spinner while something takes its time; yields a function that changes its text."""
-    if not is_live():
-        yield lambda text: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(stderr=True).status(escape(what)) as status:
-        yield lambda text: status.update(escape(text))
-
-
-class Stopper:
-    """Ctrl-C while a model is trained: the solver stops and keeps its best iterate.
-
-    ``check`` in a callback stops the solves that follow the interrupted one.
-    """
-
-    def __init__(self) -> None:
-        self.stopped = False
-
-    def __enter__(self) -> Stopper:
-        self.before = signal.getsignal(signal.SIGINT)
-        if self.before is not signal.SIG_IGN:  # a background job is not stopped by Ctrl-C
-            signal.signal(signal.SIGINT, self._stop)
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        signal.signal(signal.SIGINT, self.before)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.stopped = True
-        raise KeyboardInterrupt
-
-    def ignore(self) -> None:
-        """From here on what is done is not to be stopped: it is quick."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def check(self) -> None:
-        """Stop this solve too if an earlier one was interrupted."""
-        if self.stopped:
-            raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Use a model file: ``predict`` with it, ``score`` it, and what it says about itself."""
+"""Use a model file: ``predict`` with it, and ``score`` it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import IO, Annotated, Any
 
 import typer
 
-from . import data
-from .options import DataFile, Format, Json, MaxFeatures, MaxLine, MaxRatio, Target
-from .terminal import printable, remark, say, say_json, short, table, whole
-
-_TOP = 10
-
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
+from . import data, measures
+from .groups import Answer, Replaying
+from .options import DataFile, ModelFile, Task, TaskOption
+from .terminal import plural, printable, remark, say, say_json
 
 
 def predict(
     model: ModelFile,
     file: DataFile,
+    source: Replaying,
+    answer: Answer,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write to this file, not to stdout.")
     ] = None,
@@ -31,100 +30,93 @@ def predict(
         bool,
         typer.Option("--proba", help="Probabilities as well: CSV with a column for each class."),
     ] = False,
-    format: Format = None,
-    target: Target = None,
-    max_features: MaxFeatures = None,
-    max_ratio: MaxRatio = None,
-    max_line: MaxLine = None,
 ) -> None:
-    """Predict labels, one a line, for the examples of a file."""
+    """Predict labels, one per line, for the examples of a file."""
     if output is not None:
         data.require_place(output, model, file)
-    source = data.Reading(format, target, None, max_features, max_ratio, max_line)
-    fitted, given = _loaded(model, file, source)
+    kept, given = loaded(model, file, source)
+    fitted = kept.estimator
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(
             f"{model}: {type(fitted).__name__} has no probabilities. Use a model with --loss "
             "logistic, probit or modified_huber."
         )
-    labels = fitted.predict(given.X)
+    labels = as_spelt(kept, fitted.predict(given.X))
+    shares = fitted.predict_proba(given.X).tolist() if proba else None
+    classes = as_spelt(kept, fitted.classes_) if hasattr(fitted, "classes_") else None
+    if answer.as_json:
+        facts = {"source": given.source, "examples": len(labels), "classes": classes}
+        found = {"predictions": labels, "probabilities": shares, "output": None}
+        if output is None:
+            say_json({**facts, **found})
+            return
     with _opened(output) as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        if proba:
-            writer.writerow(["label", *fitted.classes_.tolist()])
-            rows = zip(labels.tolist(), fitted.predict_proba(given.X).tolist(), strict=True)
-            writer.writerows([label, *shares] for label, shares in rows)
-        elif labels.ndim == 1:
-            writer.writerows([label] for label in labels.tolist())
+        if shares is not None:
+            writer.writerow(["label", *(classes or [])])
+            writer.writerows([label, *row] for label, row in zip(labels, shares, strict=True))
         else:
-            writer.writerows(labels.tolist())
+            rows = ([label] if not isinstance(label, list) else label for label in labels)
+            writer.writerows(rows)
     if output is not None:
-        remark(f"{whole(len(labels))} predictions written to {output}")
+        remark(f"{plural(len(labels), 'prediction', 'predictions')} written to {output}")
+        if answer.as_json:
+            say_json({**facts, "predictions": None, "probabilities": None, "output": str(output)})
+
+
+def as_spelt(kept: Any, labels: Any) -> list[Any]:
+    """Labels as they stood in the file that the model was trained on."""
+    texts = kept.header.get("labels")
+    values: list[Any] = labels.tolist()
+    if texts is None:
+        return values
+    spelt = dict(zip(kept.estimator.classes_.tolist(), texts, strict=True))
+    return [spelt[value] for value in values]
 
 
 def score(
     model: ModelFile,
     file: DataFile,
-    format: Format = None,
-    target: Target = None,
-    max_features: MaxFeatures = None,
-    max_ratio: MaxRatio = None,
-    max_line: MaxLine = None,
-    as_json: Json = False,
+    source: Replaying,
+    answer: Answer,
+    task: TaskOption = Task.auto,
 ) -> None:
     """Compare a model's predictions with the labels of a file."""
-    source = data.Reading(format, target, None, max_features, max_ratio, max_line)
-    fitted, given = _loaded(model, file, source)
+    kept, given = loaded(model, file, source)
+    fitted = kept.estimator
     if given.y is None:
         raise ValueError(
             f"{file}: the file has no labels to compare with. Name their column with --target."
         )
-    measures = _classes(fitted, given) if hasattr(fitted, "classes_") else _numbers(fitted, given)
-    if as_json:
-        say_json({"examples": given.X.shape[0], **measures})
+    has_classes = hasattr(fitted, "classes_")
+    own = "classification" if has_classes else "regression"
+    if task.value not in ("auto", own):
+        raise ValueError(
+            f"{model}: the model is a {type(fitted).__name__}, for {own}: it cannot be scored as "
+            f"{task.value}. Train another one with fit --task {task.value}."
+        )
+    if has_classes:
+        names = as_spelt(kept, fitted.classes_)
+        facts = measures.of_classes(fitted, given.X, given.y, names, given.source)
+    else:
+        facts = measures.of_numbers(fitted, given.X, given.y, given.source)
+    if answer.as_json:
+        head = {"source": given.source, "model": str(model), "task": own}
+        say_json({**head, "examples": given.X.shape[0], **facts})
         return
-    wide = max(map(len, measures))
-    say(f"{printable(given.source, 200)}: {whole(given.X.shape[0])} examples")
-    for name, value in measures.items():
-        say(f"{name.replace('_', ' '):{wide}}  {value:.6g}")
-
-
-def info(model: ModelFile, as_json: Json = False) -> None:
-    """Show what a model file holds: estimator, settings, certificate, largest coefficients."""
-    from .. import models
-
-    head = models.header(model)
-    facts = _facts(models.load(model), head)
-    if as_json:
-        say_json({"model": str(model), **facts, "schema": head.get("schema")})
-        return
-    say(f"{printable(model, 200)}: {facts['estimator']}, {whole(facts['features'])} features", True)
-    lines = {
-        "classes": _list(facts["classes"]),
-        "parameters": ", ".join(f"{k}={printable(v)}" for k, v in facts["parameters"].items()),
-        "trained on": _notes(facts["notes"]),
-        "side": facts["side"],
-        "passes": facts["passes"],
-        "relative gap": f"{facts['relative_gap']:.2e}: {facts['stop_reason']}",
-        "coefficients": f"{whole(facts['nonzero'])} nonzero",
-        "intercept": ", ".join(short(value) for value in facts["intercept"][:_TOP]),
-        "written by": ", ".join(f"{k} {v}" for k, v in facts["written_by"].items()),
-    }
-    for name, text in lines.items():
-        if text not in (None, ""):
-            say(f"{name + ':':14}{text}")
-    say()
-    for line in _largest(facts["largest"], facts["outputs"] > 1):
+    say(f"{printable(given.source, 200)}: {plural(given.X.shape[0], 'example', 'examples')}")
+    for line in measures.lines(facts):
         say(line)
 
 
-def _loaded(model: Path, file: str, source: data.Reading) -> tuple[Any, Any]:
+def loaded(model: Path, file: str, source: Replaying) -> tuple[Any, Any]:
     """The model, and the data as the model wants it."""
     from .. import models
 
-    fitted, schema = models.load(model), models.header(model).get("schema")
+    kept = models.opened(model)
+    fitted, schema = kept.estimator, kept.header.get("schema")
     try:
-        given = source.read(file, schema, fitted.n_features_in_)
+        given = data.read(file, source, schema, fitted.n_features_in_)
     except (KeyError, TypeError, AttributeError):
         if schema is None:
             raise
@@ -138,121 +130,28 @@ def _loaded(model: Path, file: str, source: data.Reading) -> tuple[Any, Any]:
         )
     # The columns were matched by the schema; scikit-learn cannot see that.
     warnings.filterwarnings("ignore", "X does not have valid feature names")
-    return fitted, given
+    return kept, given
+
+
+class _Shown:
+    """Standard output for labels, which may hold what steers a terminal; files get them as is."""
+
+    def write(self, text: str) -> int:
+        """Print lines."""
+        from .._text import visible_lines
+
+        return sys.stdout.write(visible_lines(text))
 
 
 @contextmanager
-def _opened(output: Path | None) -> Iterator[TextIO]:
+def _opened(output: Path | None) -> Iterator[IO[Any]]:
     if output is None:
-        yield sys.stdout
+        if sys.stdout is None:
+            raise ValueError("standard output is closed: name a file with -o for the predictions.")
+        yield _Shown()  # type: ignore[misc]
         sys.stdout.flush()
         return
-    with open(output, "w", encoding="utf-8", newline="") as stream:
+    from ..writing import replacing
+
+    with replacing(output, encoding="utf-8", newline="", devices=True) as stream:
         yield stream
-
-
-def _classes(fitted: Any, given: Any) -> dict[str, float]:
-    """Accuracy, and the log loss where there are probabilities."""
-    import numpy as np
-
-    y = given.y
-    texts = fitted.classes_.dtype.kind not in "biuf"
-    if texts != (y.dtype.kind not in "biuf"):
-        kinds = ("texts", "numbers") if texts else ("numbers", "texts")
-        raise ValueError(
-            f"{given.source}: the labels are {kinds[1]}, and the model's classes are {kinds[0]}: "
-            f"{_list(fitted.classes_.tolist())}."
-        )
-    measures = {"accuracy": float(np.mean(fitted.predict(given.X) == y))}
-    known = np.isin(y, fitted.classes_)
-    if hasattr(fitted, "predict_proba") and known.all():
-        shares = fitted.predict_proba(given.X)
-        at = np.searchsorted(fitted.classes_, y)
-        with np.errstate(divide="ignore"):
-            measures["log_loss"] = float(-np.mean(np.log(shares[np.arange(len(y)), at])))
-    if not known.all():
-        remark(f"{whole((~known).sum())} examples have labels that the model does not know.")
-    return measures
-
-
-def _numbers(fitted: Any, given: Any) -> dict[str, float]:
-    """R² and the sizes of the errors."""
-    import numpy as np
-
-    if given.y.dtype.kind not in "biuf":
-        raise ValueError(f"{given.source}: the labels are texts, and the model predicts numbers.")
-    errors = np.asarray(given.y, dtype=np.float64) - fitted.predict(given.X)
-    return {
-        "r2": float(fitted.score(given.X, given.y)),
-        "root_mean_squared_error": float(np.sqrt(np.mean(errors**2))),
-        "mean_absolute_error": float(np.mean(np.abs(errors))),
-    }
-
-
-def _facts(fitted: Any, head: dict[str, Any]) -> dict[str, Any]:
-    """What ``info`` shows, as plain values."""
-    import numpy as np
-
-    coef = fitted.coef_.toarray() if hasattr(fitted.coef_, "toarray") else fitted.coef_
-    coef = np.atleast_2d(coef)
-    classes = fitted.classes_.tolist() if hasattr(fitted, "classes_") else None
-    names = head.get("feature_names") or getattr(fitted, "feature_names_in_", None)
-    d, flat = coef.shape[1], coef.ravel().tolist()
-    names = names if names is not None and len(names) == d else None
-    schema = head.get("schema")
-    # Most LIBSVM files count their features from 1.
-    first = int(isinstance(schema, dict) and schema.get("zero_based") is False)
-    outputs = classes if classes is not None and len(classes) > 2 else list(range(len(coef)))
-    usual = type(fitted)().get_params()
-    changed = {
-        key: value if isinstance(value, bool | int | float | str | None) else repr(value)
-        for key, value in fitted.get_params().items()
-        if repr(value) != repr(usual[key])
-    }
-    return {
-        "estimator": type(fitted).__name__,
-        "features": fitted.n_features_in_,
-        "classes": classes,
-        "outputs": len(coef),
-        "parameters": changed,
-        "relative_gap": fitted.dual_gap_,
-        "stop_reason": fitted.stop_reason_,
-        "side": fitted.side_,
-        "passes": fitted.n_iter_,
-        "intercept": np.atleast_1d(fitted.intercept_).tolist(),
-        "nonzero": int(np.count_nonzero(coef)),
-        "largest": [
-            {"feature": _name(at % d, names, first), "output": outputs[at // d], "value": flat[at]}
-            for at in np.argsort(-np.abs(coef).ravel(), kind="stable")[:_TOP].tolist()
-        ],
-        "notes": head.get("notes"),
-        "written_by": head["written_by"],
-    }
-
-
-def _name(at: int, names: Any, first: int) -> int | str:
-    return at + first if names is None else str(names[at])
-
-
-def _largest(entries: list[dict[str, Any]], several: bool) -> list[str]:
-    """The largest coefficients as a table; with the class where there are several."""
-    rows = [
-        [
-            printable(entry["feature"], 40),
-            *([printable(entry["output"], 20)] if several else []),
-            f"{entry['value']:+.4g}",
-        ]
-        for entry in entries
-    ]
-    return table(["largest", *(["class"] if several else []), "coefficient"], rows)
-
-
-def _list(values: list[Any] | None) -> str:
-    if values is None:
-        return ""
-    shown = ", ".join(printable(value, 20) for value in values[:_TOP])
-    return shown + (f", … ({len(values)})" if len(values) > _TOP else "")
-
-
-def _notes(notes: dict[str, Any] | None) -> str:
-    return ", ".join(f"{key} {printable(value, 100)}" for key, value in (notes or {}).items())

@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from .._numba.compile import kernel
 from .pieces import ONE_CALL
-from .rows import DenseRows, EvenRows, SparseRows, UnitRows
+from .rows import DenseRows, EvenRows, Rows, SparseRows, UnitRows
 
 # Of fewer sparse values it does not matter whether they are read, and kernels need not be compiled
 # once more for rows whose values are known.
 MANY_VALUES = 10_000
 
 
-def frozen(array: Any) -> Any:
+_PLAIN = 0x001 | 0x100  # NumPy's C_CONTIGUOUS and ALIGNED: one look instead of two
+
+
+def plain(values: Any, dtype: Any = None) -> Any:
+    """The values as an array, contiguous and aligned, copied only if they are not."""
+    array = np.asarray(values, dtype=dtype)
+    if array.flags.num & _PLAIN == _PLAIN:
+        return array
+    return array.copy()
+
+
+def frozen(values: Any, dtype: Any = None) -> Any:
     """A read-only view: kernels see one array type, whatever the caller's flags are."""
-    view = (array if type(array) is np.ndarray else np.asarray(array)).view()
+    view = plain(values, dtype).view()
     view.setflags(write=False)
     return view
 
 
-def is_plain(array: Any) -> bool:
-    """Whether an array is contiguous and aligned, as kernels want it."""
-    return bool(array.flags.num & _PLAIN == _PLAIN)
+class Stored(NamedTuple):
+    """A sound matrix as it is stored."""
 
-
-_PLAIN = 0x001 | 0x100  # NumPy's C_CONTIGUOUS and ALIGNED: one look instead of two
-
-
-def plain(array: Any) -> Any:
-    """``array`` contiguous and aligned, copied only if it is not."""
-    return array if is_plain(array) else np.require(array, requirements=["C", "A"])
+    rows: Rows
+    by: str  # what the rows are: "example" or "feature"
+    shape: tuple[int, int]
+    nnz: int | None = None  # if known
 
 
 def sparse_rows(indptr: Any, indices: Any, values: Any) -> SparseRows:
-    """Sparse rows of arrays that are contiguous and aligned."""
-    return SparseRows(
-        frozen(np.ascontiguousarray(indptr, dtype=np.int64)), frozen(indices), frozen(values)
-    )
+    """Sparse rows of three arrays."""
+    return SparseRows(frozen(indptr, np.int64), frozen(indices), frozen(values))
 
 
 def real_values(array: Any, name: str) -> Any:
@@ -60,8 +65,8 @@ def real_values(array: Any, name: str) -> Any:
     return array.astype(np.float64, copy=False)
 
 
-def checked_dense(X: Any) -> tuple[DenseRows, str, int]:
-    """The rows, whether they are examples or features, and the number of nonzeros."""
+def checked_dense(X: Any) -> Stored:
+    """The rows of an array, or of what can be made one."""
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -79,24 +84,25 @@ def checked_dense(X: Any) -> tuple[DenseRows, str, int]:
             f"X must have two dimensions (examples, features), got shape {array.shape}. "
             "Use X.reshape(-1, 1) for a single feature."
         )
-    _require_entries(array.shape)
-    array = real_values(array, "X")
-    by = "example"
+    if min(array.shape) == 0:
+        raise ValueError(_NO_ENTRIES.format(array.shape))
+    shape, by, array = array.shape, "example", real_values(array, "X")
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         array, by = array.T, "feature"
-    array = plain(array)
+    array = frozen(array)
     nonzeros = finite_nonzeros(array)
     if nonzeros < 0:
         raise _not_finite(array)
-    return DenseRows(frozen(array)), by, nonzeros
+    return Stored(DenseRows(array), by, shape, nonzeros)
 
 
-def checked_sparse(X: Any) -> tuple[SparseRows, str]:
-    """The rows in canonical form, and whether they are examples or features."""
+def checked_sparse(X: Any) -> Stored:
+    """The rows of a SciPy matrix in canonical form; dense ones if it has no zeros."""
     shape, form = X.shape, X.format
     if len(shape) != 2:
         raise ValueError(f"X must have two dimensions (examples, features), got shape {shape}.")
-    _require_entries(shape)
+    if min(shape) == 0:
+        raise ValueError(_NO_ENTRIES.format(shape))
     by = "feature" if form == "csc" else "example"
     if form == "coo":
         for indices, size in zip(X.coords, shape, strict=True):
@@ -111,33 +117,28 @@ def checked_sparse(X: Any) -> tuple[SparseRows, str]:
             "Build it again from its entries."
         )
     length, width = shape if by == "example" else shape[::-1]
-    rows = sparse_rows(indptr, plain(indices), plain(data))
-    verdict, nonzeros = inspect(rows, length, width)
+    rows = sparse_rows(indptr, indices, data)
+    verdict, nonzeros, likeness = inspect(rows, length, width)
     if verdict == BROKEN:
         raise ValueError(_BROKEN_MATRIX)
-    rows = _used(rows)
-    if nonzeros >= 0 and (verdict == NOT_CANONICAL or nonzeros < len(rows.values)):
-        kind = sparse.csr_array if by == "example" else sparse.csc_array
-        copy = kind((data, indices, indptr), shape=shape, copy=True)
+    if nonzeros >= 0 and (verdict == NOT_CANONICAL or nonzeros < rows.indptr[-1]):
+        made = sparse.csr_array if by == "example" else sparse.csc_array
+        copy = made((data, indices, indptr), shape=shape, copy=True)
         copy.sum_duplicates()
         copy.eliminate_zeros()
-        rows = _used(sparse_rows(copy.indptr, copy.indices, copy.data))
-        nonzeros = finite_nonzeros(rows.values)  # a sum may have overflowed
+        rows = sparse_rows(copy.indptr, copy.indices, copy.data)
+        verdict, nonzeros, likeness = inspect(rows, length, width)  # a sum may have overflowed
     if nonzeros < 0:
-        raise _not_finite(rows.values)
-    if nonzeros >= MANY_VALUES:
-        rows = (SparseRows, EvenRows, UnitRows)[_likeness(rows.indptr, rows.values)](*rows)
-    return rows, by
+        raise _not_finite(rows.values[: rows.indptr[-1]])
+    # More may be stored behind the last row.
+    indptr, indices, values = rows.indptr, rows.indices[:nonzeros], rows.values[:nonzeros]
+    if nonzeros == length * width:
+        return Stored(DenseRows(values.reshape(length, width)), by, shape, nonzeros)
+    kind = (SparseRows, EvenRows, UnitRows)[likeness if nonzeros >= MANY_VALUES else _UNLIKE]
+    return Stored(kind(indptr, indices, values), by, shape, nonzeros)
 
 
-def _used(rows: SparseRows) -> SparseRows:
-    """The rows without what may be stored behind the last one."""
-    stored = int(rows.indptr[-1])
-    if stored == len(rows.values):
-        return rows
-    return SparseRows(rows.indptr, rows.indices[:stored], rows.values[:stored])
-
-
+_NO_ENTRIES = "X must have at least one example and one feature, got shape {}."
 _BROKEN_MATRIX = (
     "X is not a valid sparse matrix: an index lies outside the matrix or the row pointers "
     "do not increase. Build it again from its entries."
@@ -148,19 +149,20 @@ _UNLIKE, _EVEN, _UNIT = 0, 1, 2  # how alike the stored values are
 
 @kernel
 def inspect(rows, length, width):  # type: ignore[no-untyped-def]
-    """Check the structure: valid at all, sorted, no duplicates; and count as ``_nonzeros`` does.
+    """Check the structure: valid at all, sorted, no duplicates.
 
-    Plain loops over whole arrays, one thing at a time: they run in vector registers.
+    Return that, the number of nonzeros as ``_nonzeros`` does, and how alike the values are. Plain
+    loops over whole arrays, one thing at a time, run in vector registers.
     """
     indptr, indices = rows.indptr, rows.indices
     if indptr.size != length + 1 or indptr[0] != 0 or indptr[length] > indices.size:
-        return BROKEN, 0
+        return BROKEN, 0, _UNLIKE
     for i in range(length):
         if indptr[i + 1] < indptr[i]:
-            return BROKEN, 0
+            return BROKEN, 0, _UNLIKE
     stored = indptr[length]
     if stored == 0:
-        return CANONICAL, 0
+        return CANONICAL, 0, _UNLIKE
     before, after = indices[: stored - 1], indices[1:stored]
     low, high = np.int64(indices[0]), np.int64(indices[0])
     not_rising = 0
@@ -168,13 +170,14 @@ def inspect(rows, length, width):  # type: ignore[no-untyped-def]
         low, high = min(low, np.int64(after[k])), max(high, np.int64(after[k]))
         not_rising += after[k] <= before[k]
     if low < 0 or high >= width:
-        return BROKEN, 0
+        return BROKEN, 0, _UNLIKE
     # Where a row begins, the column may well be smaller than the last one of the row before.
     for i in range(1, length):
         first = indptr[i]
         if 0 < first < indptr[i + 1]:
             not_rising -= indices[first] <= indices[first - 1]
-    return NOT_CANONICAL if not_rising else CANONICAL, _nonzeros(rows.values[:stored])
+    values, verdict = rows.values[:stored], NOT_CANONICAL if not_rising else CANONICAL
+    return verdict, _nonzeros(values), _likeness(indptr, values)
 
 
 @kernel
@@ -193,13 +196,6 @@ def _likeness(indptr, values):  # type: ignore[no-untyped-def]
         if others:
             return _UNLIKE
     return _EVEN
-
-
-def _require_entries(shape: tuple[int, ...]) -> None:
-    if min(shape) == 0:
-        raise ValueError(
-            f"X must have at least one example and one feature, got shape {tuple(shape)}."
-        )
 
 
 def finite_nonzeros(values: Any) -> int:

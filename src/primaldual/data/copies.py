@@ -7,7 +7,7 @@ from scipy import sparse
 
 from .._numba.compile import kernel
 from .._types import IntArray
-from .checks import frozen, plain, sparse_rows
+from .checks import frozen, sparse_rows
 from .rows import DenseRows, Rows, SparseRows, UnitRows
 
 
@@ -21,7 +21,7 @@ def dense_rows(rows: SparseRows, width: int) -> DenseRows:
 def taken(rows: Rows, chosen: IntArray) -> Rows:
     """Some of the rows."""
     if isinstance(rows, DenseRows):
-        return DenseRows(frozen(plain(rows.values[chosen])))
+        return DenseRows(frozen(rows.values[chosen]))
     indptr = np.concatenate([[0], np.cumsum(np.diff(rows.indptr)[chosen])])
     indices = np.empty(indptr[-1], dtype=rows.indices.dtype)
     values = np.empty(indptr[-1], dtype=rows.values.dtype)
@@ -68,7 +68,7 @@ def _copy_rows(rows, chosen, indices, values):  # type: ignore[no-untyped-def]
 def transposed(rows: Rows, length: int) -> Rows:
     """The same data with rows and columns exchanged; ``length`` is the new number of rows."""
     if isinstance(rows, DenseRows):
-        return DenseRows(frozen(np.ascontiguousarray(rows.values.T)))
+        return DenseRows(frozen(rows.values.T))
     shape = (len(rows.indptr) - 1, length)
     # SciPy gives the twin the wider of the two index types, and writes nothing into these arrays.
     fits = max(len(rows.values), *shape) < 2**31

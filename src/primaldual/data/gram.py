@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._numba.clock import look_at_clock
 from .._numba.compile import kernel, reordered_kernel
 from .._types import FloatArray
 from .pieces import ONE_CALL, blocks, row_ranges
@@ -25,7 +26,7 @@ def gram(rows: Rows, h: FloatArray, width: int) -> FloatArray:
     out = np.zeros((width, width))
     if isinstance(rows, SparseRows):
         squares = np.append(0, np.cumsum(np.diff(rows.indptr) ** 2))
-        for first, last in row_ranges(squares, 1 << 28):
+        for first, last in row_ranges(squares, ONE_CALL):
             _sparse_gram(rows, h, first, last, out)
         return out
     used = np.flatnonzero(h)
@@ -42,9 +43,13 @@ def gram(rows: Rows, h: FloatArray, width: int) -> FloatArray:
 
 
 def _add_gram(part: FloatArray, out: FloatArray) -> None:
-    """Add the lower triangle of partᵀ part, in tiles: Ctrl-C is heard between calls of BLAS."""
+    """Add the lower triangle of partᵀ part, in tiles.
+
+    Ctrl-C is heard, and the clock is looked at, between calls of BLAS.
+    """
     width = len(out)
     for first in range(0, width, GRAM_TILE):
+        look_at_clock()
         tile = part[:, first : first + GRAM_TILE]
         last = first + tile.shape[1]
         if first:
@@ -140,11 +145,3 @@ def add_to_hessian(features, start, first, second, weighted, H, g):  # type: ign
             for j in range(size):
                 total += weighted[j] * other[j]
             H[i, k] += total
-
-
-@kernel
-def put_by_feature(examples, start, last, block):  # type: ignore[no-untyped-def]
-    """Copy some dense examples into the columns of ``block``."""
-    for j in range(start, last):
-        for i in range(block.shape[0]):
-            block[i, j - start] = examples.values[j, i]

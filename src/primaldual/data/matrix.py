@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .._cached import cached_property
 from .._types import FloatArray, IntArray
-from .checks import checked_dense, checked_sparse, finite_nonzeros, sparse_rows
+from .checks import Stored, checked_dense, checked_sparse, finite_nonzeros, sparse_rows
 from .copies import dense_rows, taken, transposed
 from .gram import dense_gram, gram
 from .norms import (
@@ -18,6 +18,7 @@ from .norms import (
     squares_of_columns,
     squares_of_rows,
 )
+from .pieces import blocks
 from .products import product, two_products
 from .rows import DenseRows, Rows, SparseRows
 
@@ -25,8 +26,8 @@ from .rows import DenseRows, Rows, SparseRows
 SAMPLE = 8
 SAMPLE_FEATURES = 16
 
-# Where both layouts are there, a product looks up the vector that is shorter by this factor.
-MUCH_SHORTER = 8
+# Entries that are converted to float64 at a time.
+PIECE = 1 << 18
 
 
 class Matrix:
@@ -38,57 +39,58 @@ class Matrix:
 
     Parameters
     ----------
-    X : array or SciPy sparse matrix of shape (n, d)
-        float64 and float32 values are kept as they are, other real types become float64.
+    X : array, SciPy sparse matrix of shape (n, d), or Stored
+        float64 and float32 values are kept as they are, other real types become float64. What is
+        ``Stored`` is known to be sound.
     """
 
     def __init__(self, X: Any) -> None:
-        rows: Rows
-        if sparse.issparse(X):
-            rows, by = checked_sparse(X)
-            if len(rows.values) == X.shape[0] * X.shape[1]:
-                # Nothing is left out: the values are dense rows as they stand.
-                rows = DenseRows(rows.values.reshape(len(rows.indptr) - 1, -1))
-                self.nnz = rows.values.size
-        else:
-            rows, by, self.nnz = checked_dense(X)
-        self._hold(rows, by, (int(X.shape[0]), int(X.shape[1])))
-
-    @classmethod
-    def of_rows(cls, rows: Rows, by: str, shape: tuple[int, int]) -> Matrix:
-        """The matrix of rows that are known to be sound, by "example" or "feature"."""
-        made = cls.__new__(cls)
-        made._hold(rows, by, shape)
-        return made
-
-    def _hold(self, rows: Rows, by: str, shape: tuple[int, int]) -> None:
-        self.stored, self.stored_by, self.shape = rows, by, shape
-        self.is_sparse = isinstance(rows, SparseRows)
-        if self.is_sparse:
-            self.nnz = len(rows.values)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the values: float64 or float32."""
-        return self.stored.values.dtype
+        if not isinstance(X, Stored):
+            X = checked_sparse(X) if sparse.issparse(X) else checked_dense(X)
+        self.stored, self.stored_by, self.shape = X.rows, X.by, X.shape
+        self.is_sparse = isinstance(X.rows, SparseRows)
+        self.dtype = X.rows.values.dtype  # float64 or float32
+        setattr(self, f"by_{X.by}", X.rows)
+        if X.nnz is not None:
+            self.nnz = X.nnz
 
     @cached_property
     def by_example(self) -> Rows:
         """The n examples as rows."""
-        return self._layout("example", self.shape[0])
+        stored = self.stored_by == "example"
+        return self.stored if stored else transposed(self.stored, self.shape[0])
 
     @cached_property
     def by_feature(self) -> Rows:
         """The d features as rows."""
-        return self._layout("feature", self.shape[1])
-
-    def _layout(self, by: str, length: int) -> Rows:
-        return self.stored if self.stored_by == by else transposed(self.stored, length)
+        stored = self.stored_by == "feature"
+        return self.stored if stored else transposed(self.stored, self.shape[1])
 
     @cached_property
     def nnz(self) -> int:
         """‖X‖₀, the number of entries different from zero."""
         return finite_nonzeros(self.stored.values)
+
+    @cached_property
+    def squared_norm(self) -> float:
+        """‖X‖², the sum of the squares of all entries."""
+        values = self.stored.values.reshape(-1)
+        with np.errstate(over="ignore"):
+            if values.dtype == np.float64:
+                return float(values @ values)
+            parts = (values[k : k + PIECE].astype(np.float64) for k in range(0, values.size, PIECE))
+            return float(sum(part @ part for part in parts))
+
+    @cached_property
+    def longest(self) -> tuple[int, int]:
+        """The most entries of an example and of a feature, or a little more."""
+        rows = self.stored
+        if isinstance(rows, DenseRows):
+            return self.shape[1], self.shape[0]
+        along = int(np.diff(rows.indptr).max(initial=0))
+        if self.stored_by == "example":
+            return along, min(self.shape[0], self.nnz)
+        return min(self.shape[1], self.nnz), along
 
     def counts(self, by: str) -> IntArray:
         """‖row‖₀ of every example or feature."""
@@ -110,20 +112,23 @@ class Matrix:
     def _across(self) -> tuple[IntArray, FloatArray]:
         """Counts and squared norms of the columns of sparse rows."""
         width = self.shape[1] if self.stored_by == "example" else self.shape[0]
-        return counts_and_squares_of_columns(self.sparse_rows(self.stored_by), width)
+        return counts_and_squares_of_columns(self.stored, width)
 
     @cached_property
     def _dense_counts(self) -> tuple[IntArray, IntArray]:
         """‖·‖₀ of the rows and of the columns of dense rows."""
+        rows, width = self.stored.values.shape
+        if self.nnz == rows * width:
+            return np.full(rows, width), np.full(width, rows)
         return nonzeros_of_rows_and_columns(self.stored.values)
 
     def times(self, w: FloatArray) -> FloatArray:
         """X w, accumulated in float64."""
-        return self._product("example", w)
+        return product(self, "example", w)
 
     def transposed_times(self, alpha: FloatArray) -> FloatArray:
         """Xᵀ α, accumulated in float64."""
-        return self._product("feature", alpha)
+        return product(self, "feature", alpha)
 
     def products(self, w: FloatArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """X w and Xᵀ α from one reading of the data."""
@@ -140,20 +145,19 @@ class Matrix:
             return self
         width = self.shape[1] if self.stored_by == "example" else self.shape[0]
         rows = dense_rows(self.sparse_rows(self.stored_by), width)
-        made = Matrix.of_rows(rows, self.stored_by, self.shape)
-        made.nnz = self.nnz
-        return made
+        return Matrix(Stored(rows, self.stored_by, self.shape, self.nnz))
 
     def take(self, examples: IntArray) -> Matrix:
         """The matrix of some of the examples, as a copy."""
-        shape = (len(examples), self.shape[1])
         rows: Rows
         if isinstance(self.stored, DenseRows):
             whole = self.stored.values if self.stored_by == "example" else self.stored.values.T
             rows = DenseRows(whole)
         else:
             rows = self.sparse_rows("example")
-        return Matrix.of_rows(taken(rows, examples), "example", shape)
+        rows = taken(rows, examples)
+        nnz = None if isinstance(rows, DenseRows) else len(rows.values)
+        return Matrix(Stored(rows, "example", (len(examples), self.shape[1]), nnz))
 
     def squared_cosine(self) -> float:
         """The mean squared cosine of the angle between two examples of dense data, by a sample."""
@@ -185,18 +189,10 @@ class Matrix:
         rows = self.by_example if by == "example" else self.by_feature
         if isinstance(rows, SparseRows):
             return rows
-        stored = sparse.csr_array(rows.values)
+        parts = [sparse.csr_array(rows.values[block]) for block in blocks(rows.values)]
+        stored = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
         return sparse_rows(stored.indptr, stored.indices, stored.data)
 
     def is_stored(self, by: str) -> bool:
         """Whether the rows are there by example or by feature, so that no copy has to be made."""
-        return by == self.stored_by or f"by_{by}" in self.__dict__
-
-    def _product(self, by: str, vector: FloatArray) -> FloatArray:
-        """One number per example or per feature, from whichever layout exists."""
-        size, other = self.shape if by == "example" else self.shape[::-1]
-        along = self.is_stored(by)
-        if along and by != self.stored_by and MUCH_SHORTER * size < other:
-            along = False  # rows that are added up look up a vector that is in a nearer cache
-        rows = getattr(self, f"by_{by}") if along else self.stored
-        return product(rows, vector, size, along)
+        return f"by_{by}" in vars(self)

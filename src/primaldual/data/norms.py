@@ -19,13 +19,6 @@ def nonzeros_of_rows_and_columns(values: FloatArray) -> tuple[IntArray, IntArray
     return along, across
 
 
-def counts_and_squares_of_columns(rows: SparseRows, width: int) -> tuple[IntArray, FloatArray]:
-    """‖·‖₀ and squared norms of the columns of sparse rows, in one pass."""
-    pairs = np.zeros((width, 2))
-    _sparse_columns(rows, pairs)
-    return pairs[:, 0].astype(np.int64), pairs[:, 1].copy()
-
-
 def squares_of_rows(rows: Rows, weights: FloatArray, size: int) -> FloatArray:
     """Σ_j c_j row_i[j]² for every row; one weight stands for equal ones."""
     out = np.zeros(size)
@@ -102,13 +95,15 @@ def _sparse_squares_along(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sparse_columns(rows, pairs):  # type: ignore[no-untyped-def]
-    """Side by side, the number of entries of every column and the sum of their squares."""
+def counts_and_squares_of_columns(rows, width):  # type: ignore[no-untyped-def]
+    """‖·‖₀ and squared norms of the columns of sparse rows, in one pass."""
+    pairs = np.zeros((width, 2))  # side by side
     for k in range(np.uint64(rows.values.size)):
         x = np.float64(rows.values[k])
         j = np.uint64(rows.indices[k])
         pairs[j, 0] += 1.0
         pairs[j, 1] += x * x
+    return pairs[:, 0].astype(np.int64), pairs[:, 1].copy()
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._numba.compile import kernel
@@ -10,17 +12,33 @@ from .pieces import ONE_CALL, blocks, row_ranges
 from .prefetch import FAR_VECTOR
 from .rows import DenseRows, Rows, SparseRows, prefetch_targets, row_add, row_dot, rows_products
 
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+# Where both layouts are there, a product looks up the vector that is shorter by this factor.
+MUCH_SHORTER = 8
 # Entries up to which BLAS multiplies fastest; beyond the caches, rows that are read in order do.
 BLAS_ENTRIES = 4_000_000
 
 
-def product(rows: Rows, vector: FloatArray, size: int, along: bool) -> FloatArray:
-    """⟨row_i, vector⟩ for every row, or Σ_i vector_i row_i, accumulated in float64."""
+def product(matrix: Matrix, by: str, vector: FloatArray) -> FloatArray:
+    """One number per example or per feature, accumulated in float64, from whichever layout exists.
+
+    It is ⟨row_i, vector⟩ for every row, or Σ_i vector_i row_i.
+    """
+    size, other = matrix.shape if by == "example" else matrix.shape[::-1]
+    rows: Any = vars(matrix).get(f"by_{by}")  # if it is there
+    # Rows that are added up look up the other vector, which may be in a nearer cache.
+    along = rows is not None and (by == matrix.stored_by or MUCH_SHORTER * size >= other)
+    rows = rows if along else matrix.stored
     if isinstance(rows, DenseRows):
         return _dense_product(rows.values, vector, along)
-    out = np.zeros(size)
+    out, multiply = np.zeros(size), _gather if along else _scatter
+    if rows.values.size <= ONE_CALL:
+        multiply(rows, vector, 0, len(rows.indptr) - 1, out)
+        return out
     for first, last in row_ranges(rows.indptr):
-        (_gather if along else _scatter)(rows, vector, first, last, out)
+        multiply(rows, vector, first, last, out)
     return out
 
 

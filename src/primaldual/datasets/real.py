@@ -174,14 +174,36 @@ def load(
     >>> X.shape, y
     ((1, 3), array([1.]))
     """
+    path = file_of(name, progress, max_bytes)
+    table = files.read(path, format="svmlight", n_features=n_features, progress=progress)
+    return table.X, np.asarray(table.y, dtype=np.float64)
+
+
+def file_of(name: str, progress: Progress | None = None, max_bytes: int = 2**30) -> Path:
+    """Return the file of a data set, as :func:`load` finds or downloads it.
+
+    Parameters
+    ----------
+    name, progress, max_bytes
+        As for :func:`load`.
+
+    Returns
+    -------
+    Path
+        A file in LIBSVM's format, plain or packed.
+    """
     if not name or Path(name).name != name:
         raise ValueError(f"name must be that of a data set, without folders, got {name!r}.")
     path = _stored(data_folder(), name)
     if path is None:
         path = _stored(cache_folder(), name) or _download(name, progress, max_bytes)
         verify(path)
-    table = files.read(path, format="svmlight", n_features=n_features, progress=progress)
-    return table.X, np.asarray(table.y, dtype=np.float64)
+    return path
+
+
+def stored(name: str) -> Path | None:
+    """Return the file of a data set if it is on disk."""
+    return _stored(data_folder(), name) or _stored(cache_folder(), name)
 
 
 def _stored(folder: Path | None, name: str) -> Path | None:

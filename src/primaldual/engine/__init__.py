@@ -7,6 +7,6 @@ chooses the method to start with, ``hand_over`` the one that takes over, and ``A
 from __future__ import annotations
 
 from .auto import Auto
-from .rules import SIDES, Choice, choose
+from .rules import SIDES, Choice, choose, chosen
 
-__all__ = ["SIDES", "Auto", "Choice", "choose"]
+__all__ = ["SIDES", "Auto", "Choice", "choose", "chosen"]

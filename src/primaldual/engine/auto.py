@@ -15,9 +15,9 @@ from ..methods.engine.dual_cd import DualCD
 from ..methods.engine.newton_cg import NewtonCG
 from ..problem import Problem
 from ..samplings import Draws, Sampling
-from .costs import well_stored
+from .costs import Costs, well_stored
 from .hand_over import hand_over, successor, wants_start
-from .rules import choose, trial_length
+from .rules import Facts, choose, trial_length
 from .watch import State, observe
 
 # Products of truncated Newton before it is looked at, where it is the first choice: about half of
@@ -68,33 +68,36 @@ class Auto(Method):
     ) -> State:
         """The cheapest method's state at the given point."""
         rng = np.random.default_rng(0) if rng is None else rng
-        name, why, problem = self._first(problem)
+        name, why, costs = self._first(problem)
+        problem = costs.problem
         cold = w is None and alpha is None and self.only == "auto"
-        is_start = cold and wants_start(problem, name)
-        method: Any = self._made(name)
+        is_start = cold and name == "newton" and wants_start(costs)
+        method: Any
+        log = [f"{name}: {why}"]
         if is_start:
-            name, why = "dual_cd", f"a few epochs, to give {name} a start ({why})"
-            method = DualCD(self.tol, most_epochs=2)  # few at a time
+            log[0] += "; it begins where a few epochs of dual_cd end"
+            name, method = "dual_cd", DualCD(self.tol, most_epochs=2)  # few at a time
+        elif name == "newton_cg":
+            method = NewtonCG(self.tol, FIRST_PRODUCTS)  # it is only tried at first
+        else:
+            method = engine_method(name, self.tol)
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
-        state = State(problem, rng, method, name, inner, problem.beta, is_start, tried={name})
-        state.log, state.next_watch = [f"{name}: {why}"], trial_length(name)
+        state = State(
+            problem, costs, rng, method, name, inner, problem.beta, is_start, tried={name}
+        )
+        state.log, state.next_watch = log, trial_length(name)
         if is_start:
             # The fall from P(0), the gap at zero, to the first epoch's shows how it will go on.
             state.next_watch, state.gaps = 2, [problem.primal_at_zero]
         return state
 
-    def _first(self, problem: Problem) -> tuple[str, str, Problem]:
-        """The method to start with, why, and the problem with its data stored as it should be."""
+    def _first(self, problem: Problem) -> tuple[str, str, Costs]:
+        """The method to start with, why, and all costs on the problem, stored as it should be."""
         if self.first is not None:
-            return self.first, "as advised", well_stored(problem)
+            return self.first, "as advised", Costs(well_stored(problem))
         choice = choose(problem, self.tol, self.only, self.warm)
-        return choice.method, choice.why, choice.facts.problem
-
-    def _made(self, name: str) -> Any:
-        """The method of that name; truncated Newton is only tried at first."""
-        if name == "newton_cg":
-            return NewtonCG(self.tol, FIRST_PRODUCTS)
-        return engine_method(name, self.tol)
+        assert isinstance(choice.facts, Facts)
+        return choice.method, choice.why, choice.facts.costs
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""

@@ -15,6 +15,7 @@ from ..methods.engine.newton import starts_on_samples
 from ..methods.engine.newton_cg import product_work
 from ..methods.engine.second_order import hessian_work, is_small
 from ..problem import Problem
+from ..problem.base import LinearProblem
 from .machine import MACHINE
 
 # Numbers that fit in a cache: a vector in the second level (256 kB), dense rows in the last level
@@ -69,6 +70,10 @@ PRODUCTS, PRODUCTS_CURVED, MORE_PRODUCTS = 1.6, 1.0, 20
 PRODUCTS_PER_ROOT, SHORTEST_FALL = 2.7, 8.0
 NOT_QUADRATIC = 5.0
 
+# The softmax loss: products with the data in truncated Newton, a median over the sets with several
+# classes, and the most epochs of dual descent, which is left where it is slower.
+SOFTMAX_PRODUCTS, MOST_SOFTMAX_EPOCHS = 60, 60.0
+
 # ``ssnal`` on a smooth loss with flat sides, once descent has found the active examples: its steps,
 # and the largest active fraction for which it is worth trying.
 ACTIVE_STEPS, MOST_ACTIVE = 6, 0.7
@@ -94,6 +99,47 @@ def digits(tol: float) -> float:
     return math.log(1.0 / min(max(tol, 1e-15), 0.1))
 
 
+class SoftmaxCosts:
+    """What the methods for the softmax loss should cost on one problem, in nanoseconds.
+
+    A row that is read serves all K classes: a visit costs K multiply-adds.
+    """
+
+    def __init__(self, problem: LinearProblem) -> None:
+        self.problem = problem
+        classes, self.d = problem.shapes[0]
+        self.unknowns = classes * (self.d + 1)
+        self.n, self.sparse = problem.n, problem.matrix.is_sparse
+        self.tall = self.n >= self.d
+        visit = MACHINE.visit_sparse if self.sparse else MACHINE.visit_dense
+        # A visit of all nonzeros for all classes, and the exponentials of all examples.
+        self.product = visit * problem.matrix.nnz * classes + MACHINE.example * self.n * classes
+
+    def epochs(self, tol: float) -> float:
+        """Epochs of dual descent."""
+        fall = digits(tol)
+        epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.problem.examples.bound - FREE_BOUND)
+        return max(min(epochs, MOST_SOFTMAX_EPOCHS), LEAST_EPOCHS)
+
+    def cost(self, method: str, tol: float) -> float:
+        """What that method should cost."""
+        if method == "dual_cd":
+            return self.epochs(tol) * self.product
+        if method == "newton_cg":
+            return SOFTMAX_PRODUCTS * self.product
+        hessian = self.n * self.unknowns**2 / 2 * MACHINE.flop
+        step = hessian + MACHINE.flop * self.unknowns**3 / 3 + MACHINE.entry * self.unknowns**2
+        return NEWTON_STEPS * (step + self.product + MACHINE.step)
+
+    def passes(self, method: str, tol: float) -> float:
+        """Passes over the data that it counts as."""
+        if method == "dual_cd":
+            return self.epochs(tol)
+        if method == "newton_cg":
+            return 2.0 * SOFTMAX_PRODUCTS
+        return NEWTON_STEPS * max(self.n * self.unknowns**2 / 2 / self.problem.matrix.nnz, 1.0)
+
+
 class Costs:
     """What the engine's methods should cost on one problem, in nanoseconds.
 
@@ -106,6 +152,8 @@ class Costs:
         side, and its curvature at the optimum is far below β.
     small : bool
         Whether one call makes all Newton steps in a few milliseconds at most.
+    brief : bool
+        Whether truncated Newton is over in one call, if a few products are enough.
     examples : float
         The scalar work for all examples.
     """
@@ -118,12 +166,8 @@ class Costs:
         self.quadratic = loss.quadratic
         self.curved = loss.strictly_convex and not loss.quadratic
         self.small = is_small(problem)
+        self.brief = product_work(problem) <= BRIEF_PRODUCT
         self.examples = (MACHINE.example if self.curved else MACHINE.example_closed) * self.n
-
-    @cached_property
-    def brief(self) -> bool:
-        """Whether truncated Newton is over in one call, if a few products are enough."""
-        return product_work(self.problem) <= BRIEF_PRODUCT
 
     @cached_property
     def steps(self) -> int:
@@ -162,7 +206,7 @@ class Costs:
         if not self.problem.is_smooth:
             return KINK_EPOCHS if self.tall else KINK_EPOCHS_WIDE
         fall = digits(tol)
-        epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.dual_bound - FREE_BOUND)
+        epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.problem.examples.bound - FREE_BOUND)
         if self.tall:
             return max(epochs, LEAST_EPOCHS * fall / math.log(1e6))
         if self.sparse:

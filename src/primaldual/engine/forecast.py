@@ -1,92 +1,173 @@
-"""What to expect of each side before a solve: for people, who may look closer than the engine.
+"""What to expect of a solve, and of each side, before it starts: passes and seconds.
 
-The engine has no time for it; what it does before its first step is in ``rules``.
+The method is the one that ``choose`` names, so a forecast describes what ``solve`` will do. Its
+seconds come from the prices of ``costs`` and, where coordinate descent is priced, from a closer
+look at the data than a solve can afford.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+from scipy import sparse
+
+from .._types import Side
+from ..data.matrix import Matrix
 from ..methods.engine import ENGINE
+from ..methods.engine.primal_cd import INNER_EPOCHS
 from ..problem import Problem
-from .costs import EPOCHS_PER_BOUND, FREE_BOUND, KINK_STEPS, LEAST_EPOCHS, Costs
-from .look import DENSE_SPECTRUM, is_crowded, smallest_eigenvalue, spectrum_cost
-from .rules import choose, choose_descent
+from ..problem.multinomial import Multinomial
+from .costs import EPOCHS_PER_BOUND, FREE_BOUND, KINK_STEPS, LEAST_EPOCHS, Costs, digits
+from .look import has_data, is_crowded, smallest_eigenvalue, spectrum_cost
+from .rules import TRIAL_EPOCHS, Choice, SoftmaxFacts, choose
 from .watch import is_descent
 
 # Passes of coordinate descent to six digits: BOUND_PASSES times the root of T/‖X‖₀, fewer where
 # that is small, or BY_SPECTRUM times this power of one over the smallest eigenvalue of the Hessian
 # in unit diagonal. Measured on 900 problems, within a factor of two or three.
 BOUND_PASSES = 10.4
-BY_SPECTRUM, PASSES_POWER = {"primal": 8.0, "dual": 1.5}, 0.7
-# At best it takes this many; on the dual, where the examples are not nearly orthogonal. On the
-# primal it may be this many times more, where the features have enough nonzeros to overlap.
-AT_BEST = {"primal": 8.0, "dual": 15.0}
+BY_SPECTRUM, PASSES_POWER = 8.0, 0.7
+# On the primal it takes this many passes at best, and CROWDED times more where the features have
+# enough nonzeros to overlap.
+AT_BEST = 8.0
 CROWDED = {"sparse": 10.0, "dense": 2.0}
-# The eigenvalue is worth at most this fraction of the geometric mean of what the side with the
-# bound should cost and the other one at best, and this many times the latter.
-LOOK, DEAREST_LOOK = 0.3, 1.2
+# The eigenvalue is looked for where that takes at most this fraction of the descent in question.
+LOOK = 0.3
+
+# The product that is timed on this machine: examples, nonzeros of each, and how often.
+PROBE, PROBE_ROW, PROBES = 2000, 20, 20
+# The seconds that it takes on the machine of ``machine`` (benchmarks/verdict.py).
+PROBE_SECONDS = 2.25e-5
 
 
-class Likely(NamedTuple):
-    """The side of coordinate descent that should be faster."""
+class Spread(NamedTuple):
+    """How the seconds of ``solve`` compare with what ``costs`` says, for one kind of choice."""
 
-    method: str
+    factor: float  # measured over priced, without CALL
+    low: float  # the ends of the interval that holds 80 % of unseen problems, over the forecast
+    high: float
+
+
+# Seconds that any call takes, and by the kind of choice how prices become seconds: found by
+# ``python -m benchmarks.verdict`` on 624 problems, fitted on half of the data sets and scored on
+# the other half.
+CALL = 6e-5
+SPREAD = {
+    "dual_cd, n < d": Spread(1.06, 0.5, 2.7),
+    "dual_cd, n ≥ d": Spread(0.61, 0.5, 2.7),
+    "gram_newton": Spread(0.64, 0.5, 2.0),
+    "newton": Spread(0.59, 0.5, 2.0),
+    "newton, small": Spread(0.09, 0.5, 2.0),
+    "newton_cg": Spread(0.24, 0.5, 4.9),
+    "newton_cg, brief": Spread(0.17, 0.5, 4.8),
+}
+# For kinds that no problem was chosen for, such as a loss with kinks.
+UNSEEN = Spread(1.0, 0.3, 4.0)
+# The fraction of problems on which the chosen side was right, where the other one should take at
+# least this many times as long (from the same run).
+RIGHT = ((3.0, 0.90), (1.2, 0.85), (0.0, 0.63))
+
+
+class Expected(NamedTuple):
+    """What a solve should need, on one side or on whichever side is chosen."""
+
+    side: Side
+    method: str  # that it starts with; "none" where the side has no method for the loss
     why: str
-    # By which it should be; infinite if there is no question, NaN if the data was not looked at.
-    factor: float
+    passes: float  # over the data; a step of Newton's method counts as many
+    price: float  # seconds per pass
+    seconds: float
+    kind: str  # of choice, by which prices become seconds
+
+    def here(self) -> Expected:
+        """The same in seconds of this machine, not of the common one."""
+        factor = slowness()
+        return self._replace(price=factor * self.price, seconds=factor * self.seconds)
 
 
-def likely_side(problem: Problem, tol: float = 1e-6, closely: bool = False) -> Likely:
-    """As ``choose_descent``, from a closer look at the data than a solve can afford.
+def expected(
+    problem: Problem | Multinomial,
+    tol: float = 1e-6,
+    side: str = "auto",
+    choice: Choice | None = None,
+) -> Expected:
+    """What ``solve`` should need with that ``side``, on the common machine; infinity without one.
 
-    Passes of coordinate descent follow the condition of its side: on the side with more
-    coordinates than the data has dimensions that is T, on the other one the smallest eigenvalue of
-    the Hessian scaled to unit diagonal. With n < d the latter is of use for dense data and the
-    squared loss alone: else the dual is faster than its eigenvalue says. The eigenvalue is looked
-    at where it can decide and costs little beside what is at stake, or ``closely`` in any case.
+    Coordinate descent that turns out slow is left for a second-order method: it is never expected
+    to take longer than a trial and the cheapest of those.
     """
-    costs = Costs(problem)
-    tall = costs.tall
-    few = problem.n <= DENSE_SPECTRUM and costs.quadratic and not costs.sparse
-    if not problem.is_smooth or not (tall or (few and not costs.nearly_orthogonal())):
-        return _unseen(problem, tol, math.inf)
-    digits = math.log(1.0 / min(max(tol, 1e-15), 0.1)) / math.log(1e6)
-    prices = {"primal": costs.epoch("primal_cd") / 3, "dual": costs.epoch("dual_cd")}
-    # The passes of one side follow from its bound; the other one needs these, or more.
-    bounded, seen = ("dual", "primal") if tall else ("primal", "dual")
-    bound = costs.dual_bound if tall else problem.features.bound
-    at_best = AT_BEST[seen]
-    if not tall:
-        at_best = min(at_best, _passes_by_bound(costs.dual_bound))
-    passes = {bounded: digits * _passes_by_bound(bound), seen: digits * at_best}
-    needed = {side: passes[side] * prices[side] for side in passes}
-    about = f"about {passes[bounded]:.2g} passes on the {bounded} side, by its T, and"
-    if tall and needed[bounded] <= needed[seen]:
-        why = f"{about} no fewer than {passes[seen]:.2g} on the {seen} side"
-        return Likely(f"{bounded}_cd", why, math.inf)
-    stake = LOOK * math.sqrt(needed[bounded]) * math.sqrt(needed[seen])
-    if not closely and spectrum_cost(costs) > min(stake, DEAREST_LOOK * needed[seen]):
-        if not tall:
-            return _unseen(problem, tol, math.nan)
-        if is_crowded(problem):
-            passes[seen] *= CROWDED["sparse" if problem.matrix.is_sparse else "dense"]
-        name = min(passes, key=lambda side: passes[side] * prices[side])
-        why = f"{about} perhaps {passes[seen]:.2g} on the {seen} side; to look would take too long"
-        return Likely(f"{name}_cd", why, math.nan)
-    smallest = smallest_eigenvalue(problem, "feature" if tall else "example")
-    passes[seen] = digits * BY_SPECTRUM[seen] * smallest**-PASSES_POWER
-    needed[seen] = passes[seen] * prices[seen]
-    name = min(needed, key=lambda side: needed[side])
-    why = f"{about} {passes[seen]:.2g} on the {seen} side, by its spectrum"
-    return Likely(f"{name}_cd", why, max(needed.values()) / needed[name])
+    if side == "primal" and not problem.is_smooth:
+        none = "a loss with kinks has no coordinate steps on the primal"
+        return Expected("primal", "none", none, math.inf, math.inf, math.inf, "none")
+    choice = choice or choose(problem, tol, side)
+    if isinstance(choice.facts, SoftmaxFacts):
+        return _softmax(choice, choice.facts)
+    costs = choice.facts.costs
+    if is_descent(choice.method):
+        passes, cost = _descent(choice, costs, tol)
+        rescue = TRIAL_EPOCHS * costs.epoch(choice.method) + _rescue(costs, side)
+        if rescue < cost:
+            passes, cost = passes * rescue / cost, rescue
+    else:
+        passes, cost = _steps(choice, costs), choice.facts.cost(choice.method)
+    return _priced(choice, passes, cost, kind_of(choice.method, costs))
 
 
-def _unseen(problem: Problem, tol: float, factor: float) -> Likely:
-    """The side that the engine would take, without a look."""
-    choice = choose_descent(problem, tol)
-    return Likely(choice.method, choice.why, factor)
+def kind_of(method: str, costs: Costs) -> str:
+    """The kind of choice that a method is on a problem."""
+    if method == "dual_cd":
+        return f"dual_cd, n {'≥' if costs.tall else '<'} d"
+    if method == "newton" and costs.small:
+        return "newton, small"
+    return "newton_cg, brief" if method == "newton_cg" and costs.brief else method
+
+
+def _priced(choice: Choice, passes: float, nanoseconds: float, kind: str) -> Expected:
+    """The forecast in seconds."""
+    priced = SPREAD.get(kind, UNSEEN).factor * nanoseconds
+    seconds = CALL + 1e-9 * priced
+    price = seconds / passes
+    return Expected(choice.side, choice.method, choice.why, passes, price, seconds, kind)
+
+
+def _softmax(choice: Choice, facts: SoftmaxFacts) -> Expected:
+    """What a method should need for all classes at once."""
+    passes = facts.costs.passes(choice.method, facts.tol)
+    return _priced(choice, passes, facts.cost(choice.method), f"softmax {choice.method}")
+
+
+def _descent(choice: Choice, costs: Costs, tol: float) -> tuple[float, float]:
+    """Passes of coordinate descent, and its nanoseconds."""
+    name = choice.method
+    if name == "dual_cd":
+        epochs = costs.expected_epochs(tol)
+        if costs.tall and costs.problem.is_smooth:
+            epochs = min(epochs, digits(tol) / math.log(1e6) * _passes_by_bound(costs.dual_bound))
+        return epochs, epochs * costs.epoch(name)
+    passes = digits(tol) / math.log(1e6) * _primal_passes(costs)
+    return passes, costs.primal(passes / INNER_EPOCHS)
+
+
+def _primal_passes(costs: Costs) -> float:
+    """Passes of primal coordinate descent to six digits.
+
+    With n < d they follow from T_P. Else the examples make P better conditioned than T_P says: the
+    smallest eigenvalue of the Hessian in unit diagonal tells, where it is cheap to find.
+    """
+    problem = costs.problem
+    if not costs.tall:
+        return _passes_by_bound(problem.features.bound)
+    guess = AT_BEST
+    if is_crowded(problem):
+        guess *= CROWDED["sparse" if costs.sparse else "dense"]
+    cheap = spectrum_cost(costs) <= LOOK * costs.primal(guess / INNER_EPOCHS)
+    if not (cheap and has_data(problem)):
+        return guess
+    return BY_SPECTRUM * smallest_eigenvalue(problem, "feature") ** -PASSES_POWER
 
 
 def _passes_by_bound(bound: float) -> float:
@@ -95,38 +176,55 @@ def _passes_by_bound(bound: float) -> float:
     return max(LEAST_EPOCHS, min(short, BOUND_PASSES * math.sqrt(bound)))
 
 
-class Expected(NamedTuple):
-    """What a solve on one side should need."""
+def _rescue(costs: Costs, side: str) -> float:
+    """The cheapest second-order method that may take over on that side, in nanoseconds."""
+    offers = [math.inf]
+    if not costs.problem.is_smooth:
+        return costs.kinks()
+    if side != "dual":
+        offers += [costs.newton(), costs.truncated(costs.problem.beta)]
+    if side != "primal":
+        offers.append(costs.gram())
+    return min(offers)
 
-    method: str  # that it starts with
-    passes: float  # over the data
-    seconds: float
+
+def _steps(choice: Choice, costs: Costs) -> float:
+    """Passes that the steps of a second-order method count as."""
+    name, problem = choice.method, costs.problem
+    nnz = max(problem.matrix.nnz, 1)
+    if name == "newton_cg":
+        return 2.0 * choice.facts.cost(name) / costs.product
+    steps = KINK_STEPS if name == "ssnal" else costs.steps
+    return max(steps * ENGINE[name]().complexity(problem, None).cost / nnz, 1.0)
 
 
-def expected(problem: Problem, side: str, tol: float) -> Expected:
-    """What a solve on one side should need; no method and infinity where it has none.
+def interval(found: Expected) -> tuple[float, float]:
+    """Where the seconds of 80 % of the problems are for which these were expected."""
+    spread = SPREAD.get(found.kind, UNSEEN)
+    return spread.low * found.seconds, spread.high * found.seconds
 
-    For coordinate descent the passes come from the theory's bounds, or from the cost of the
-    second-order method of that side that would take over, if that is less.
+
+def confidence(found: Expected, other: Expected) -> float:
+    """How often the side was right on problems whose sides differed by as much as these."""
+    if other.seconds == math.inf:
+        return 1.0  # there is no other side
+    factor = other.seconds / found.seconds
+    return next(right for least, right in RIGHT if factor >= least)
+
+
+@cache
+def slowness() -> float:
+    """Seconds that a fixed product takes here, over those that it takes on the common machine.
+
+    Found once per process, in about two milliseconds. It moves forecasts to this machine, and does
+    not change the method chosen: the same seed gives the same bits everywhere.
     """
-    if side == "primal" and not problem.is_smooth:
-        return Expected("none", math.inf, math.inf)
-    choice = choose(problem, tol, side)
-    name, costs = choice.method, choice.facts.costs
-    problem = costs.problem
-    if not is_descent(name):
-        steps = costs.steps if problem.is_smooth else KINK_STEPS
-        return Expected(name, float(steps), choice.seconds)
-    if not problem.is_smooth:
-        return Expected(name, math.inf, math.inf)
-    least = min(max(tol, 1e-15), 0.5)
-    passes = ENGINE[name]().complexity(problem, None).passes(least)
-    if name == "dual_cd" and problem.n >= problem.d:
-        passes = min(passes, costs.expected_epochs(tol))
-    seconds = passes * costs.epoch(name) * 1e-9
-    if side == "primal":
-        most = min(costs.newton(), costs.truncated(problem.beta))
-    else:
-        most = min(costs.gram(), costs.conjugate(passes, math.log(1.0 / least)))
-    part = min(most * 1e-9 / seconds, 1.0) if seconds > 0 else 1.0
-    return Expected(name, part * passes, part * seconds)
+    columns = (np.arange(PROBE * PROBE_ROW) * 7919) % PROBE  # 7919 is prime: they are scattered
+    rows = np.arange(PROBE + 1) * PROBE_ROW
+    probe = Matrix(sparse.csr_array((np.ones(len(columns)), columns, rows), shape=(PROBE, PROBE)))
+    w, took = np.ones(PROBE), math.inf
+    for _ in range(PROBES):
+        began = time.perf_counter()
+        probe.transposed_times(probe.times(w))
+        took = min(took, time.perf_counter() - began)
+    return took / PROBE_SECONDS

@@ -1,6 +1,6 @@
-"""When a running method is left, and for which: rules on what is observed of it.
+"""When a running method is left, and for which, by what is observed of it.
 
-Going on has an expected cost, from the contraction so far. Each rule offers another method at its
+Going on has an expected cost, from the contraction so far. Other methods are offered, each at its
 cost; the cheapest takes over if it costs less.
 """
 
@@ -13,10 +13,9 @@ from typing import NamedTuple
 from ..methods.base import Method
 from ..methods.engine import ENGINE
 from ..methods.engine.second_order import slopes
-from ..problem import Problem
 from .costs import KINK_STEPS, Costs
 from .rules import HOPE, TRIAL_EPOCHS, trial_length
-from .watch import MOST_RESCUE, State, Watch, is_descent
+from .watch import State, Watch
 
 # Epochs on the dual come before Newton's method where T_D is at most this many passes, or where an
 # epoch costs at most this fraction of it; Newton's method then costs this fraction of what it does
@@ -28,111 +27,65 @@ MANY_EXAMPLES = 200
 # A second-order method is stuck if the gap has not fallen to this fraction in this many rounds: a
 # few more than the longest pause seen before a method went on.
 STUCK_ROUNDS, PROGRESS = 6, 0.9
-# Alternatives are priced once a method has taken this many nanoseconds: 1 ms.
+# Alternatives are priced once a method has taken this many nanoseconds, 1 ms, and only if it should
+# take as many more: to price and to start another one takes a good part of that.
 LOOK_COST = 1e6
 # Rounds of descent whose estimate is at the target without a proof, after which the estimate is no
 # longer believed: at least this many, and this fraction of all rounds.
 UNPROVED_ROUNDS, UNPROVED_FRACTION = 8, 0.25
+# Conjugate gradients on the squared loss suit the features where D is at least this fraction of
+# P(0); measured on text.
+MUCH_LEFT = 0.2
 # The mean curvature is hardly ever smaller than β times the square of this.
 SMALLEST_CURVATURE = 0.2
 
 
-class Rule(NamedTuple):
-    """A method that may take over, when, and at what cost in nanoseconds."""
+class Offer(NamedTuple):
+    """A method that may take over, and at what cost in nanoseconds."""
 
     method: str
-    when: Callable[[Watch], bool]
     cost: Callable[[Watch], float]
+    left: str | None = None  # the only method that it takes over from
+    once: bool = False  # whether only if it has not run yet
 
 
-def _smooth(w: Watch) -> bool:
-    return w.problem.is_smooth
-
-
-def _from_dual(w: Watch) -> bool:
-    return w.problem.is_smooth and w.name == "dual_cd"
-
-
-def _from_primal(w: Watch) -> bool:
-    return w.name == "primal_cd"
-
-
-def _kinks(w: Watch) -> bool:
-    return not w.problem.is_smooth and w.untried("ssnal")
-
-
-def _hoped(w: Watch, cost: float) -> float:
-    """The cost of conjugate gradients, which may turn out far higher.
-
-    On dense data and the squared loss they compete with one Newton step, which is priced exactly.
-    """
-    return cost / HOPE if w.costs.quadratic and not w.costs.sparse else cost
-
-
-HAND_OVER = {
+SMOOTH = {
     # Truncated Newton was the first choice, and its first products lower the gap too little.
     "trial": (
-        Rule("newton", _smooth, lambda w: HOPE * REST_OF_NEWTON * w.costs.newton()),
-        Rule(
-            "gram_newton",
-            _smooth,
-            lambda w: HOPE * REST_OF_NEWTON * w.costs.gram(w.ahead("trial")),
-        ),
-        Rule("dual_cd", _smooth, lambda w: w.costs.dual(w.tol)),
+        Offer("newton", lambda w: HOPE * REST_OF_NEWTON * w.costs.newton()),
+        Offer("gram_newton", lambda w: HOPE * REST_OF_NEWTON * w.costs.gram(w.ahead)),
+        Offer("dual_cd", lambda w: w.costs.dual(w.tol)),
     ),
     # A second-order method is stuck, or the small gap of descent is not proved.
     "failed": (
-        Rule(
-            "newton",
-            lambda w: _smooth(w) and w.untried("newton"),
-            lambda w: w.costs.newton(),
-        ),
-        Rule(
-            "gram_newton",
-            lambda w: _smooth(w) and w.untried("gram_newton"),
-            lambda w: w.costs.gram(),
-        ),
-        Rule(
-            "newton_cg",
-            lambda w: _smooth(w) and w.untried("newton_cg"),
-            lambda w: w.costs.truncated(w.problem.beta),
-        ),
-        Rule("ssnal", _kinks, lambda w: w.costs.kinks()),
-        Rule(
-            "dual_cd",
-            lambda w: not _smooth(w) and w.untried("dual_cd"),
-            lambda w: w.costs.dual(w.tol),
-        ),
+        Offer("newton", lambda w: w.costs.newton(), once=True),
+        Offer("gram_newton", lambda w: w.costs.gram(), once=True),
+        Offer("newton_cg", lambda w: w.costs.truncated(w.problem.beta), once=True),
     ),
     # The epochs that were to be a start for Newton's method do not get far.
-    "start": (Rule("newton", _smooth, lambda w: REST_OF_NEWTON * w.costs.newton()),),
+    "start": (Offer("newton", lambda w: REST_OF_NEWTON * w.costs.newton()),),
     # Coordinate descent is slow.
     "slow": (
-        Rule("newton", _smooth, lambda w: w.costs.newton()),
-        Rule("gram_newton", _smooth, lambda w: w.costs.gram(w.ahead("slow"))),
-        Rule("newton_cg", _smooth, lambda w: _hoped(w, w.truncated())),
-        Rule("gram_newton_cg", _from_dual, lambda w: _hoped(w, w.conjugate())),
-        Rule(
-            "ssnal",
-            _from_dual,
-            lambda w: w.costs.active(w.state.active_set, w.ahead("slow")),
-        ),
-        Rule(
-            "primal_cd",
-            lambda w: _from_dual(w) and w.may_try_primal() and w.untried("primal_cd"),
-            Watch.primal,
-        ),
-        Rule(
+        Offer("newton", lambda w: w.costs.newton()),
+        Offer("gram_newton", lambda w: w.costs.gram(w.ahead)),
+        Offer("newton_cg", lambda w: w.truncated() / w.hope),
+        Offer("gram_newton_cg", lambda w: w.conjugate() / w.hope, "dual_cd"),
+        Offer("ssnal", lambda w: w.costs.active(w.state.active_set, w.ahead), "dual_cd"),
+        Offer("primal_cd", Watch.primal, "dual_cd", once=True),
+        Offer(
             "dual_cd",
-            _from_primal,
             lambda w: w.state.left_behind.get("dual_cd", w.costs.dual(w.tol)),
-        ),
-        Rule(
-            "ssnal",
-            lambda w: _kinks(w) and w.costs.kinks() <= MOST_RESCUE,
-            lambda w: w.costs.kinks(),
+            "primal_cd",
         ),
     ),
+}
+# The same on a loss with kinks, on which there are two methods.
+KINKS = {
+    "failed": (
+        Offer("ssnal", lambda w: w.costs.kinks(), once=True),
+        Offer("dual_cd", lambda w: w.costs.dual(w.tol), once=True),
+    ),
+    "slow": (Offer("ssnal", lambda w: w.kinks(), once=True),),
 }
 
 
@@ -141,27 +94,26 @@ def successor(state: State, tol: float, side: str = "auto") -> tuple[str, str] |
     phase = _phase(state)
     if phase is None:
         return None
-    watch = Watch(state, tol)
-    ahead = watch.ahead(phase)
-    if not ahead > 0:
+    watch = Watch(state, tol, phase)
+    ahead = watch.ahead
+    if not ahead > (LOOK_COST if phase == "slow" else 0.0):
         return None
-    best = _cheapest(watch, phase, side)
-    if phase == "slow" and _look(watch, min(ahead, best[1]) < ahead, ahead):
-        best = _cheapest(watch, phase, side)
-    name, cost = best
+    cost, name = _cheapest(watch, side)
+    if phase == "slow" and _look(watch, cost < ahead):
+        cost, name = _cheapest(watch, side)
     if ahead <= cost:
         return None
     if phase == "slow":
         state.left_behind[state.name] = ahead
-    if name == "gram_newton_cg" and side == "auto" and watch.suits_features():
+    if name == "gram_newton_cg" and side == "auto" and suits_features(state):
         name = "newton_cg"
-    return name, _why(watch, phase)
+    return name, _why(watch)
 
 
 def _phase(state: State) -> str | None:
     """What is the matter with the running method, if it is to be looked at now."""
     rounds = len(state.gaps)
-    if not is_descent(state.name):
+    if not state.method.descends:
         if state.problem.is_smooth and state.tried == {"newton_cg"}:
             return "trial"
         return "failed" if _is_stuck(state) else None
@@ -172,7 +124,7 @@ def _phase(state: State) -> str | None:
     if state.is_start:
         state.next_watch = rounds + 1
         return "start"
-    if rounds * Costs(state.problem).epoch(state.name) < LOOK_COST:
+    if rounds * state.costs.epoch(state.name) < LOOK_COST:
         return None
     state.next_watch = rounds + max(1, rounds // TRIAL_EPOCHS)
     return "slow"
@@ -190,23 +142,25 @@ def _is_stuck(state: State) -> bool:
     return min(recent) >= PROGRESS * min(earlier)
 
 
-def _cheapest(watch: Watch, phase: str, side: str) -> tuple[str, float]:
-    """The method with the lowest cost among those offered, and that cost."""
-    offers = [
-        (rule.cost(watch), rule.method)
-        for rule in HAND_OVER[phase]
-        if side in ("auto", ENGINE[rule.method].side) and rule.when(watch)
+def _cheapest(watch: Watch, side: str) -> tuple[float, str]:
+    """The lowest cost among those offered, and the method."""
+    offers = (SMOOTH if watch.problem.is_smooth else KINKS).get(watch.phase, ())
+    priced = [
+        (offer.cost(watch), offer.method)
+        for offer in offers
+        if side in ("auto", ENGINE[offer.method].side)
+        and offer.left in (None, watch.name)
+        and not (offer.once and offer.method in watch.state.tried)
     ]
-    cost, name = min(offers, default=(math.inf, ""))
-    return name, cost
+    return min(priced, default=(math.inf, ""))
 
 
-def _look(watch: Watch, pays: bool, ahead: float) -> bool:
+def _look(watch: Watch, pays: bool) -> bool:
     """Look at the curvature, which costs a pass: where it could decide, and not too often."""
     state, p = watch.state, watch.problem
     if not p.is_smooth or len(state.gaps) < state.next_look:
         return False
-    if not pays and ahead <= SMALLEST_CURVATURE * watch.truncated():
+    if not pays and watch.ahead <= SMALLEST_CURVATURE * watch.truncated():
         return False
     state.next_look = 2 * len(state.gaps)
     z = p.matrix.times(state.method.iterate(state.inner)[0])
@@ -214,27 +168,37 @@ def _look(watch: Watch, pays: bool, ahead: float) -> bool:
     return True
 
 
-def _why(watch: Watch, phase: str) -> str:
+def suits_features(state: State) -> bool:
+    """Whether conjugate gradients should run on the features, not on the examples.
+
+    The squared loss has one spectrum for both. Measured on text, the features need fewer
+    products where much of P is left, and far more where the model explains nearly everything.
+    """
+    p = state.problem
+    if not p.loss.quadratic or "newton_cg" in state.tried:
+        return False
+    alpha = state.method.iterate(state.inner)[1]
+    return alpha is not None and p.dual(alpha) >= MUCH_LEFT * p.primal_at_zero
+
+
+def _why(watch: Watch) -> str:
     """What made the rules look for another method."""
-    if phase == "trial":
+    if watch.phase == "trial":
         return "the features are too alike for conjugate gradients"
-    if phase == "failed" and is_descent(watch.name):
+    if watch.phase == "failed" and watch.state.method.descends:
         return "the small gap that coordinate descent estimates is not proved"
-    if phase == "failed":
+    if watch.phase == "failed":
         return f"{watch.name} is stuck"
     return f"{watch.name} would need about {watch.left:.0f} more rounds"
 
 
-def wants_start(problem: Problem, name: str) -> bool:
+def wants_start(costs: Costs) -> bool:
     """Whether a few epochs on the dual lead Newton's method faster to where it converges.
 
     They may also turn out to be all that was needed.
     """
-    if name != "newton" or not problem.matrix.is_sparse:
+    if not costs.sparse or costs.quadratic or costs.n > MANY_EXAMPLES * costs.d:
         return False
-    if problem.loss.quadratic or problem.n > MANY_EXAMPLES * problem.d:
-        return False
-    costs = Costs(problem)
     cheap = costs.epoch("dual_cd") <= CHEAP_START * costs.newton()
     return cheap or costs.dual_bound <= GOOD_START
 
@@ -242,8 +206,9 @@ def wants_start(problem: Problem, name: str) -> bool:
 def hand_over(state: State, name: str, method: Method, why: str) -> State:
     """The state of another method that goes on from the current iterate: nothing is lost."""
     w, alpha = state.method.iterate(state.inner)
-    state.method, state.name = method, name
-    state.inner = method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
+    # Until the start is made, which may be interrupted, the old method's state is the one to show.
+    inner = method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
+    state.method, state.name, state.inner = method, name, inner
     state.tried.add(name)
     state.curvature, state.is_start = state.problem.beta, False
     state.gaps, state.reactivated, state.unproved = [], [], 0

@@ -7,6 +7,7 @@ from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._numba.compile import kernel
 from .._types import FloatArray
+from ..data.matrix import Matrix
 from ..data.rows import hessian_product
 from ..methods.engine.second_order import hessian_work
 from ..problem import Problem
@@ -26,6 +27,11 @@ DENSE_SPECTRUM, LANCZOS_STEPS = 500, 60
 # No eigenvalue is taken for smaller, nor looked for where the diagonal is larger than this: its
 # square overflows.
 TINIEST, HUGE = 1e-15, 1e300
+
+
+def has_data(problem: Problem) -> bool:
+    """Whether there is something to look at: what is left of a fitted model's problem has none."""
+    return isinstance(problem.matrix, Matrix)
 
 
 def sample_size(problem: Problem) -> int:

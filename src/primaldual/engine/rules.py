@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from .._cached import cached_property
 from .._types import Side
 from ..losses.custom import loss_name
 from ..methods.engine import ENGINE
 from ..problem import Problem
-from .costs import FEW_EPOCHS_DENSE, FEWEST_PRODUCTS, LEAST_ROUNDS, Costs, well_stored
-from .look import is_crowded, overlap_cost, overlaps_little
+from ..problem.base import LinearProblem
+from ..problem.multinomial import Multinomial
+from .costs import FEW_EPOCHS_DENSE, FEWEST_PRODUCTS, LEAST_ROUNDS, Costs, SoftmaxCosts, well_stored
+from .look import has_data, is_crowded, overlap_cost, overlaps_little
 
 # Rounds before the observed contraction of a method is trusted, and the least such a trial is
 # counted with, in nanoseconds: below, watching takes as long as solving.
@@ -36,6 +38,8 @@ MUCH_LESS, MUCH_LESS_IF_CURVED = 0.8, 0.5
 LOOK = 0.15
 # With n ≥ d, ``ssnal`` is always taken up to this cost: 40 ms.
 CHEAP_KINKS = 40e6
+# The softmax loss: Newton's method factors a matrix of this size at most.
+MOST_UNKNOWNS = 400
 # From a start near the solution Newton's method takes about this many steps, dual coordinate
 # descent about this many epochs: medians along paths of λ.
 WARM_STEPS, WARM_EPOCHS = 2, 12
@@ -48,19 +52,26 @@ class Facts:
     """What the rules ask about a problem, found when first asked; costs are in nanoseconds.
 
     A method of the other side, where ``side`` is not "auto", costs infinitely much.
+
+    Attributes
+    ----------
+    words : frozenset of str
+        What is known without pricing anything: "tall" (n ≥ d) or "wide"; "dense" or "sparse";
+        "small"; "one call" if truncated Newton is over in one, with n ≥ d; "warm" if the start is
+        near the solution.
     """
 
     def __init__(self, problem: Problem, tol: float, side: str, warm: bool) -> None:
-        self.problem, self.tol, self.side, self.warm = problem, tol, side, warm
-        self.costs = Costs(problem)
-        self.tall = self.costs.tall
-        self.wide = not self.tall
-        self.dense = not self.costs.sparse
-
-    @cached_property
-    def one_call(self) -> bool:
-        """Whether truncated Newton is over in one call, with n ≥ d."""
-        return self.tall and self.costs.brief
+        self.problem, self.tol, self.side = problem, tol, side
+        self.costs = costs = Costs(problem)
+        words = ["tall" if costs.tall else "wide", "sparse" if costs.sparse else "dense"]
+        if costs.small:
+            words.append("small")
+        if costs.tall and costs.brief:
+            words.append("one call")
+        if warm:
+            words.append("warm")
+        self.words = frozenset(words)
 
     @cached_property
     def epoch(self) -> float:
@@ -95,8 +106,13 @@ class Facts:
         return self.costs.kinks()
 
     def overlaps_little(self, stake: float) -> bool:
-        """Whether features hardly overlap; no, if to look costs a good part of ``stake``."""
-        return overlap_cost(self.costs) <= LOOK * stake and overlaps_little(self.problem)
+        """Whether features hardly overlap; no, if to look costs a good part of ``stake``.
+
+        Nor if there is nothing to look at: advice on a fitted model has no data any more.
+        """
+        if overlap_cost(self.costs) > LOOK * stake or not has_data(self.problem):
+            return False
+        return overlaps_little(self.problem)
 
     def cost(self, method: str) -> float:
         """What that method should cost."""
@@ -109,30 +125,21 @@ class Facts:
 
 
 class Rule(NamedTuple):
-    """A method to start with, when, and why."""
+    """A method to start with, on which problems, at which costs, and why."""
 
     method: str
-    when: Callable[[Facts], bool]
-    why: Callable[[Facts], str] | str
-
-
-def _always(f: Facts) -> bool:
-    return True
+    where: frozenset[str]  # words that all have to be among those of the facts
+    when: Callable[[Any], bool] | None  # asked if they are, of the facts; None for always
+    why: Callable[[Any], str] | str
 
 
 def _warm_newton(f: Facts) -> bool:
-    if not f.warm or f.side == "dual":
-        return False
     steps = min(WARM_STEPS / f.costs.steps, 1.0)
     return steps * f.newton <= WARM_EPOCHS * f.epoch
 
 
-def _newton_in_one_call(f: Facts) -> bool:
-    return f.one_call and f.side != "dual" and f.costs.newton(f.products) <= f.products
-
-
 def _descent_is_much_less(f: Facts) -> bool:
-    if not (f.one_call and is_crowded(f.problem)):
+    if not is_crowded(f.problem):
         return False
     much_less = MUCH_LESS_IF_CURVED if f.costs.curved else MUCH_LESS
     return f.descent <= much_less * f.products
@@ -140,92 +147,108 @@ def _descent_is_much_less(f: Facts) -> bool:
 
 def _nearly_free_trial(f: Facts) -> bool:
     trial = max(TRIAL_COST, TRIAL_EPOCHS * f.epoch)
-    return f.wide and trial <= NEARLY_FREE * f.costs.least_direct()
+    return trial <= NEARLY_FREE * f.costs.least_direct()
 
 
 def _rounds_hardly_overlap(f: Facts) -> bool:
-    if not f.tall:
-        return False
     best = min(f.newton, f.gram, f.descent, f.products)
     return f.costs.primal(LEAST_ROUNDS) <= HOPE * best and f.overlaps_little(best)
 
 
 def _products_hardly_overlap(f: Facts) -> bool:
-    if not (f.tall and f.dense):
-        return False
     least = f.costs.few_products(FEWEST_PRODUCTS)
     return least < min(f.newton, f.gram, f.descent) and f.overlaps_little(least)
 
 
 def _few_products(f: Facts) -> bool:
     # Newton's method on dense data takes a single step if the loss is quadratic.
-    hope = HOPE_FOR_ONE_STEP if f.costs.quadratic and f.dense else HOPE
-    return f.tall and f.products < hope * min(f.newton, f.gram, f.descent)
+    hope = HOPE_FOR_ONE_STEP if f.costs.quadratic and not f.costs.sparse else HOPE
+    return f.products < hope * min(f.newton, f.gram, f.descent)
 
 
 HARDLY_OVERLAP = "n ≥ d, and the features hardly overlap"
 NO_TIME = "so small that to choose would take longer than to try"
 
+ANY: frozenset[str] = frozenset()
+TALL, WIDE = frozenset({"tall"}), frozenset({"wide"})
+ONE_CALL = frozenset({"one call"})
+
 # Which side's coordinate descent. With n ≥ d the bound T_D is nearly exact, since XXᵀ is singular,
 # while T_P knows nothing of the curvature that the examples give P.
 DESCENT = (
-    Rule("primal_cd", lambda f: f.side == "primal", "asked for the primal side"),
-    Rule("dual_cd", lambda f: f.side == "dual", "asked for the dual side"),
+    Rule("primal_cd", ANY, lambda f: f.side == "primal", "asked for the primal side"),
+    Rule("dual_cd", ANY, lambda f: f.side == "dual", "asked for the dual side"),
     Rule(
         "dual_cd",
-        lambda f: f.wide,
+        WIDE,
+        None,
         "n < d: the examples are spread out, so the dual is well conditioned",
     ),
     Rule(
         "primal_cd",
+        TALL,
         lambda f: f.descent > f.costs.primal(),
-        lambda f: f"n ≥ d, and the dual may need {f.costs.dual_bound:.2g} passes per factor e",
+        lambda f: (
+            f"n ≥ d, and the dual may need {f.problem.examples.bound:.2g} passes per factor e"
+        ),
     ),
     Rule(
         "dual_cd",
-        _always,
-        lambda f: f"the dual needs at most {f.costs.dual_bound:.2g} passes per factor e",
+        ANY,
+        None,
+        lambda f: f"the dual needs at most {f.problem.examples.bound:.2g} passes per factor e",
     ),
 )
 
 SMOOTH = (
-    Rule("newton", _warm_newton, f"a start near the solution: about {WARM_STEPS} steps"),
-    Rule("newton", lambda f: f.costs.small, "few features and few examples"),
+    Rule(
+        "newton",
+        frozenset({"warm"}),
+        _warm_newton,
+        f"a start near the solution: about {WARM_STEPS} steps",
+    ),
+    Rule("newton", frozenset({"small"}), None, "few features and few examples"),
     # n ≥ d, and truncated Newton is over in one call.
     Rule(
         "newton",
-        _newton_in_one_call,
+        ONE_CALL,
+        lambda f: f.costs.newton(f.products) <= f.products,
         "few features: a matrix of that size costs less than a few products",
     ),
     Rule(
         "dual_cd",
+        ONE_CALL,
         _descent_is_much_less,
         "the features overlap, and the dual needs few epochs",
     ),
-    Rule("newton_cg", lambda f: f.one_call, f"n ≥ d, and {NO_TIME}"),
+    Rule("newton_cg", ONE_CALL, None, f"n ≥ d, and {NO_TIME}"),
     # Descent that costs next to nothing is tried first.
-    Rule("dual_cd", lambda f: f.wide and TRIAL_EPOCHS * f.epoch <= CHOOSING, NO_TIME),
+    Rule("dual_cd", WIDE, lambda f: TRIAL_EPOCHS * f.epoch <= CHOOSING, NO_TIME),
     Rule(
         "dual_cd",
+        WIDE,
         _nearly_free_trial,
         "n < d: a few epochs cost next to nothing beside a matrix",
     ),
     # All else is priced.
     Rule(
         "gram_newton",
-        lambda f: f.wide and f.dense and f.costs.gram() <= FEW_EPOCHS_DENSE * f.epoch,
+        frozenset({"wide", "dense"}),
+        lambda f: f.costs.gram() <= FEW_EPOCHS_DENSE * f.epoch,
         "few examples: a matrix of that size costs less than any epochs",
     ),
-    Rule("newton_cg", _products_hardly_overlap, HARDLY_OVERLAP),
-    Rule("primal_cd", _rounds_hardly_overlap, HARDLY_OVERLAP),
-    Rule("newton_cg", _few_products, "n ≥ d: a few products with the data may be enough"),
+    Rule("newton_cg", frozenset({"tall", "dense"}), _products_hardly_overlap, HARDLY_OVERLAP),
+    Rule("primal_cd", TALL, _rounds_hardly_overlap, HARDLY_OVERLAP),
+    Rule("newton_cg", TALL, _few_products, "n ≥ d: a few products with the data may be enough"),
     Rule(
         "newton",
+        ANY,
         lambda f: f.newton <= min(f.gram, f.descent),
         "few features: a matrix of that size costs less than a few epochs",
     ),
     Rule(
         "gram_newton",
+        ANY,
         lambda f: f.gram <= f.descent,
         "few examples: a matrix of that size costs less than a few epochs",
     ),
@@ -235,15 +258,52 @@ SMOOTH = (
 KINKS = (
     Rule(
         "ssnal",
-        lambda f: f.tall and f.kinks <= CHEAP_KINKS,
+        TALL,
+        lambda f: f.kinks <= CHEAP_KINKS,
         "a loss with kinks and few features: Newton steps are cheap",
     ),
     Rule(
         "ssnal",
+        ANY,
         lambda f: f.kinks <= f.descent,
         "a loss with kinks: Newton steps cost less than the epochs to be expected",
     ),
-    Rule("dual_cd", _always, "a loss with kinks: only the dual has coordinate steps"),
+    Rule("dual_cd", ANY, None, "a loss with kinks: only the dual has coordinate steps"),
+)
+
+
+class SoftmaxFacts:
+    """What the rules ask about a problem with the softmax loss.
+
+    Attributes
+    ----------
+    words : frozenset of str
+        "small" if Newton's matrix is; "text" if the data is sparse with many features.
+    """
+
+    def __init__(self, problem: LinearProblem, tol: float, side: str) -> None:
+        self.problem, self.tol, self.side = problem, tol, side
+        self.costs = costs = SoftmaxCosts(problem)
+        words = ["small"] if costs.unknowns <= MOST_UNKNOWNS else []
+        if costs.sparse and costs.d > costs.n / 10:
+            words.append("text")
+        self.words = frozenset(words)
+
+    def cost(self, method: str) -> float:
+        """What that method should cost, in nanoseconds."""
+        return self.costs.cost(method, self.tol)
+
+
+SOFTMAX = (
+    Rule("newton", frozenset({"small"}), None, "few features and classes: their matrix is small"),
+    Rule(
+        "dual_cd",
+        frozenset({"text"}),
+        lambda f: f.side == "auto",
+        "sparse data with many features: epochs on the dual cost little",
+    ),
+    Rule("newton_cg", ANY, None, "products with the data cost less than a matrix of that size"),
+    Rule("dual_cd", ANY, None, "asked for the dual side"),
 )
 
 
@@ -252,7 +312,7 @@ class Choice(NamedTuple):
 
     method: str
     why: str
-    facts: Facts  # what decided
+    facts: Facts | SoftmaxFacts  # what decided
 
     @property
     def side(self) -> Side:
@@ -265,12 +325,14 @@ class Choice(NamedTuple):
         return 1e-9 * self.facts.cost(self.method)
 
 
-def choose(problem: Problem, tol: float = 1e-6, side: str = "auto", warm: bool = False) -> Choice:
+def choose(
+    problem: Problem | Multinomial, tol: float = 1e-6, side: str = "auto", warm: bool = False
+) -> Choice:
     """The method that ``solve`` starts with, and why.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or Multinomial
     tol : float
         The relative gap to be reached.
     side : str
@@ -283,6 +345,12 @@ def choose(problem: Problem, tol: float = 1e-6, side: str = "auto", warm: bool =
     Choice
         With ``method``, ``why``, ``side`` and the expected ``seconds``.
     """
+    if not has_one_w(problem):
+        return _first(SOFTMAX, SoftmaxFacts(problem, tol, side))
+    return _choose(problem, tol, side, warm)
+
+
+def _choose(problem: Problem, tol: float, side: str, warm: bool) -> Choice:
     if side == "primal" and not problem.is_smooth:
         raise ValueError(
             f"side must be 'auto' or 'dual' for loss {loss_name(problem.loss)!r}, got "
@@ -292,16 +360,24 @@ def choose(problem: Problem, tol: float = 1e-6, side: str = "auto", warm: bool =
     return _first(SMOOTH if problem.is_smooth else KINKS, facts)
 
 
-def choose_descent(problem: Problem, tol: float = 1e-6) -> Choice:
-    """The side on which coordinate descent should be faster, and why."""
-    facts = Facts(problem, tol, "auto", False)
-    return _first(DESCENT if problem.is_smooth else KINKS[-1:], facts)
+def chosen(problem: Problem | Multinomial, tol: float, method: str, why: str) -> Choice:
+    """The choice of a method that is known already."""
+    if has_one_w(problem):
+        return Choice(method, why, Facts(problem, tol, "auto", False))
+    return Choice(method, why, SoftmaxFacts(problem, tol, "auto"))
 
 
-def _first(rules: tuple[Rule, ...], facts: Facts) -> Choice:
+def has_one_w(problem: LinearProblem) -> TypeGuard[Problem]:
+    """Whether w is a vector, not one per class; also of what is left of a fitted problem."""
+    return len(problem.shapes[0]) == 1
+
+
+def _first(rules: tuple[Rule, ...], facts: Any) -> Choice:
     """What the first rule that applies says, among those for the side."""
     for rule in rules:
-        if facts.side in ("auto", ENGINE[rule.method].side) and rule.when(facts):
+        if not rule.where <= facts.words or facts.side not in ("auto", ENGINE[rule.method].side):
+            continue
+        if rule.when is None or rule.when(facts):
             why = rule.why if isinstance(rule.why, str) else rule.why(facts)
             return Choice(rule.method, why, facts)
     raise AssertionError("the last rule always applies")

@@ -1,4 +1,4 @@
-"""Which method runs for the softmax loss, and when another one takes over."""
+"""The engine for the softmax loss: what ``choose`` names, and another method if that is slow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..methods.engine.softmax_dual_cd import SoftmaxDualCD
 from ..methods.engine.softmax_newton import SoftmaxNewton
 from ..methods.engine.softmax_newton_cg import SoftmaxNewtonCG
 from ..problem.multinomial import Multinomial
+from .rules import choose
 
-# Newton's method factors a matrix of this size at most, (features + 1) × classes.
-MOST_UNKNOWNS = 400
 # Epochs of dual descent before its contraction is trusted, and how many more are worth waiting for.
 TRIAL_EPOCHS = 5
 PATIENCE = 60
+KINDS = {kind.name: kind for kind in (SoftmaxNewton, SoftmaxNewtonCG, SoftmaxDualCD)}
 
 
 @dataclass
@@ -30,18 +30,19 @@ class AutoState:
     method: Any  # the one that runs now
     inner: Any  # its state
     rng: Generator | None
+    log: list[str]  # which method, and why
     gaps: list[float] = field(default_factory=list)
 
 
 class SoftmaxAuto(Method):
-    """Dual descent first; truncated Newton takes over when it contracts too slowly."""
+    """The method that ``choose`` names; truncated Newton takes over from slow dual descent."""
 
     side: ClassVar[Side] = "dual"
     samplings: ClassVar[tuple[str, ...]] = ()
     free_intercept: ClassVar[bool] = True
 
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
+    def __init__(self, tol: float, only: str = "auto") -> None:
+        self.tol, self.only = tol, only
 
     def start(
         self,
@@ -51,18 +52,21 @@ class SoftmaxAuto(Method):
         alpha: FloatArray | None = None,
         rng: Generator | None = None,
     ) -> AutoState:
-        """The state of dual descent."""
-        method = SoftmaxDualCD()
-        return AutoState(method, method.start(problem, None, w, alpha, rng), rng)
+        """The state of the method chosen."""
+        choice = choose(problem, self.tol, self.only)
+        method = KINDS[choice.method]()
+        inner = method.start(problem, None, w, alpha, rng)
+        return AutoState(method, inner, rng, [f"{choice.method}: {choice.why}"])
 
     def advance(self, state: AutoState, draws: Any = None) -> float:
         """One round of the current method."""
         work = float(state.method.advance(state.inner))
         state.gaps.append(self.gap_estimate(state))
-        if state.method.name == "dual_cd" and self._is_slow(state):
+        if state.method.name == "dual_cd" and self.only == "auto" and self._is_slow(state):
             w, _ = state.method.iterate(state.inner)
-            state.method = SoftmaxNewtonCG()
-            state.inner = state.method.start(state.inner.problem, None, w)
+            method = SoftmaxNewtonCG()
+            state.inner, state.method = method.start(state.inner.problem, None, w), method
+            state.log.append(f"newton_cg: dual_cd would need more than {PATIENCE} more rounds")
         return work
 
     def _is_slow(self, state: AutoState) -> bool:
@@ -93,27 +97,3 @@ class SoftmaxAuto(Method):
     def complexity(self, problem: Multinomial, sampling: Any = None) -> Complexity:
         """That of dual descent."""
         return importance_complexity(problem.examples)
-
-
-def softmax_choice(problem: Multinomial, side: str = "auto") -> str:
-    """The name of the method to start with.
-
-    Newton's method with a factorisation where its matrix is small; dual descent on sparse data
-    with more features than fit into it; truncated Newton otherwise.
-    """
-    unknowns = (problem.d + 1) * len(problem.classes)
-    if side == "dual":
-        return "dual_cd"
-    if unknowns <= MOST_UNKNOWNS:
-        return "newton"
-    if side == "auto" and problem.matrix.is_sparse and problem.d > problem.n / 10:
-        return "dual_cd"
-    return "newton_cg"
-
-
-def softmax_method(problem: Multinomial, side: str = "auto", tol: float = 1e-6) -> Any:
-    """The method for a side, ready for ``solve``."""
-    name = softmax_choice(problem, side)
-    if name == "dual_cd":
-        return SoftmaxAuto(tol) if side == "auto" else SoftmaxDualCD()
-    return SoftmaxNewton() if name == "newton" else SoftmaxNewtonCG()

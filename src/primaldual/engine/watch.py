@@ -11,13 +11,12 @@ from typing import Any
 
 from numpy.random import Generator
 
-from .._cached import cached_property
 from ..methods.base import Method
 from ..methods.engine import ENGINE
 from ..methods.engine.primal_cd import INNER_EPOCHS
 from ..problem import Problem
 from .costs import Costs
-from .rules import TRIAL_COST, TRIAL_EPOCHS
+from .rules import HOPE, TRIAL_COST, TRIAL_EPOCHS
 
 # The most that a method may be expected to take to replace one that failed: 30 s.
 MOST_RESCUE = 30e9
@@ -28,9 +27,6 @@ ASSUMED_ROUNDS, ROUNDS_PER_DIGIT = 8, 7
 # On the squared loss, the products that truncated Newton still needs after its trial take this many
 # times longer than by the fall seen so far.
 SLOWS = 2.0
-# Conjugate gradients on the squared loss suit the features where D is at least this fraction of
-# P(0); measured on text.
-MUCH_LEFT = 0.2
 # The products of truncated Newton are this fraction of the priced ones where some examples are on a
 # flat side, of those that are not; measured on text.
 CHANGES = 0.7
@@ -51,6 +47,7 @@ class State:
     """Where the engine stands, and what it has seen of the method that runs."""
 
     problem: Problem
+    costs: Costs  # of all methods on it
     rng: Generator
     method: Method  # the one that runs now
     name: str
@@ -76,7 +73,7 @@ class State:
 def observe(state: State, work: float, tol: float) -> None:
     """Note the last call's gaps, and how much of the data it visited."""
     nnz = max(state.problem.matrix.nnz, 1)
-    if not is_descent(state.name):
+    if not state.method.descends:
         if not state.gaps and state.tried == {"newton_cg"}:
             state.gaps.append(state.inner.began)  # its trial is judged by the fall from there
         gap = state.method.gap_estimate(state.inner)
@@ -142,49 +139,58 @@ def _fall(gaps: list[float], first: int, cuts: Sequence[int]) -> float:
 
 
 class Watch:
-    """What the rules ask about a running method, found when first asked."""
+    """What the offers ask about a running method.
 
-    def __init__(self, state: State, tol: float) -> None:
-        self.state, self.problem, self.name = state, state.problem, state.name
-        self.costs, self.tol = Costs(state.problem), tol
+    Attributes
+    ----------
+    phase : str
+        Why it is looked at: a key of ``hand_over.SMOOTH``.
+    target : float
+        The gap to be reached.
+    fall : float
+        The logarithm of the factor by which the gap has to fall.
+    left : float
+        Rounds that descent still seems to need.
+    trust : float
+        How many times too long these may be.
+    ahead : float
+        The expected cost of going on, in nanoseconds; 0 if that is worth no change.
+    hope : float
+        The fraction that conjugate gradients, which may turn out far dearer, have to cost of what
+        they compete with: one Newton step on dense data and the squared loss is priced exactly.
+    """
+
+    def __init__(self, state: State, tol: float, phase: str) -> None:
+        self.state, self.problem, self.costs = state, state.problem, state.costs
+        self.name, self.tol, self.phase = state.name, tol, phase
         self.target = max(tol * state.problem.primal_at_zero, TINIEST)
+        self.fall = math.log(max(state.gaps[-1] / self.target, 1.0))
+        self.hope = HOPE if self.costs.quadratic and not self.costs.sparse else 1.0
+        self.left, self.trust = math.inf, TRUST
+        if phase == "failed":
+            self.ahead = MOST_RESCUE if self.problem.is_smooth else math.inf
+        elif phase == "trial":
+            self.ahead = self._products_ahead()
+        else:
+            self.left = rounds_left(state.gaps, self.target, state.reactivated)
+            if phase == "slow" and self._is_ever_slower():
+                self.trust = 1.0
+            cost = self.left * self.costs.epoch(self.name) * state.work
+            self.ahead = cost if phase == "start" else cost / self.trust
 
-    @cached_property
-    def left(self) -> float:
-        """Rounds that descent still seems to need."""
-        return rounds_left(self.state.gaps, self.target, self.state.reactivated)
+    def _is_ever_slower(self) -> bool:
+        """Whether more and more rounds seem to be left, twice in a row since gaps jump.
 
-    @cached_property
-    def fall(self) -> float:
-        """The logarithm of the factor by which the gap has to fall."""
-        return math.log(max(self.state.gaps[-1] / self.target, 1.0))
-
-    @cached_property
-    def trust(self) -> float:
-        """How many times too long the rounds that seem to be left may be.
-
-        Not at all where there are more and more of them, twice in a row since gaps jump: then
-        descent becomes slower and slower. For a curved loss that is often not so.
+        Then descent becomes slower and slower. For a curved loss that is often not so.
         """
         state, total = self.state, len(self.state.gaps) + self.left
         state.longer = state.longer + 1 if 0.0 < state.longest < total else 0
         if total < math.inf:
             state.longest = max(state.longest, total)
-        p = self.problem
-        slower = state.longer >= 2 and p.is_smooth and not self.costs.curved
-        return 1.0 if slower else TRUST
-
-    def ahead(self, phase: str) -> float:
-        """The expected cost of going on, in nanoseconds."""
-        if phase == "failed":
-            return MOST_RESCUE if self.problem.is_smooth else math.inf
-        if phase == "trial":
-            return self._products_ahead()
-        cost = self.left * self.costs.epoch(self.name) * self.state.work
-        return cost if phase == "start" else cost / self.trust
+        return state.longer >= 2 and self.problem.is_smooth and not self.costs.curved
 
     def _products_ahead(self) -> float:
-        """That of truncated Newton, by the fall in its last round; 0 if it is worth no change."""
+        """The cost of going on with truncated Newton, by the fall in its last round."""
         before, now = self.state.gaps[-2:]
         if now <= self.target:
             return 0.0
@@ -194,10 +200,6 @@ class Watch:
         left = slows * products * math.log(now / self.target) / fall if fall else math.inf
         ahead = self.costs.product * left
         return ahead if ahead > TRIAL_COST else 0.0
-
-    def untried(self, name: str) -> bool:
-        """Whether that method has not run yet."""
-        return name not in self.state.tried
 
     def truncated(self) -> float:
         """Truncated Newton on the features from here.
@@ -209,18 +211,13 @@ class Watch:
         cost = self.costs.truncated(state.curvature)
         if self.name == "primal_cd":
             cost = min(cost, self.costs.conjugate(INNER_EPOCHS * self.left / self.trust, self.fall))
-        cost *= self._way_left()
+        if self.costs.curved:
+            way = math.log(max(p.primal_at_zero / self.target, 2.0))
+            cost *= min(max(self.fall / way, LEAST_FRACTION), 1.0)
         if state.active_nonzeros < 1.0:
             partial = self.costs.truncated(state.active_nonzeros * p.beta)
             cost = min(cost, CHANGES * state.active_set * partial)
         return cost
-
-    def _way_left(self) -> float:
-        """The fraction of truncated Newton's work from zero that is left."""
-        if not self.costs.curved:
-            return 1.0
-        way = math.log(max(self.problem.primal_at_zero / self.target, 2.0))
-        return min(max(self.fall / way, LEAST_FRACTION), 1.0)
 
     def conjugate(self) -> float:
         """Truncated Newton on the examples: a gap that does not fall says nothing of it."""
@@ -228,28 +225,18 @@ class Watch:
         return self.costs.conjugate(rounds / self.trust, self.fall)
 
     def primal(self) -> float:
-        """Coordinate descent on the primal."""
-        if self.problem.n >= self.problem.d:
-            return ASSUMED_ROUNDS * self.costs.epoch("primal_cd")
-        rounds = ROUNDS_PER_DIGIT * max(self.fall / math.log(10.0), 1.0)
-        return self.costs.primal(rounds)
-
-    def may_try_primal(self) -> bool:
-        """Whether descent on the primal is worth a try.
+        """Coordinate descent on the primal.
 
         With n < d only for a curved loss: its curvature at the optimum is then far below β.
         """
-        tall = self.problem.n >= self.problem.d
-        return self.name == "dual_cd" and (tall or self.costs.curved)
+        if self.costs.tall:
+            return ASSUMED_ROUNDS * self.costs.epoch("primal_cd")
+        if not self.costs.curved:
+            return math.inf
+        rounds = ROUNDS_PER_DIGIT * max(self.fall / math.log(10.0), 1.0)
+        return self.costs.primal(rounds)
 
-    def suits_features(self) -> bool:
-        """Whether conjugate gradients should run on the features, not on the examples.
-
-        The squared loss has one spectrum for both. Measured on text, the features need fewer
-        products where much of P is left, and far more where the model explains nearly everything.
-        """
-        p = self.problem
-        if not p.loss.quadratic or not self.untried("newton_cg"):
-            return False
-        alpha = self.state.method.iterate(self.state.inner)[1]
-        return alpha is not None and p.dual(alpha) >= MUCH_LEFT * p.primal_at_zero
+    def kinks(self) -> float:
+        """``ssnal`` on a loss with kinks, if that is not too long in any case."""
+        cost = self.costs.kinks()
+        return cost if cost <= MOST_RESCUE else math.inf

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .any_loss import LinearClassifier, LinearRegressor
-from .cv import LogisticRegressionCV, RidgeCV
+from .cv import LogisticRegressionCV
 from .huber import HuberRegressor
 from .logistic import LogisticRegression
 from .paths import path
 from .ridge import Ridge, RidgeClassifier
+from .ridge_cv import RidgeClassifierCV, RidgeCV
 from .svm import LinearSVC, LinearSVR
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",
+    "RidgeClassifierCV",
     "path",
 ]

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
 from ..losses.custom import as_loss, loss_name
+from ..parts.collections import by_block
 from . import to_sklearn
 from .base import Objective
-from .classifier import LinearClassifierBase, by_link, log
+from .classifier import LinearClassifierBase, by_link, log, near_one
 from .parameters import documented
 from .regressor import LinearRegressorBase
 
@@ -50,7 +51,7 @@ class LinearClassifier(LinearClassifierBase):
     warm_start : bool, default=False
         Whether ``fit`` starts from the coefficients of the last fit.
     n_jobs : int, optional
-        Threads for the one-against-the-rest problems.
+        Threads for the one-against-the-rest problems; a fit of one problem takes one thread.
     verbose : int, default=0
         Whether to print a line for every check.
 
@@ -112,6 +113,7 @@ class LinearClassifier(LinearClassifierBase):
         return Objective(loss)
 
     @available_if(_has_link)
+    @by_block
     def predict_proba(self, X: Any) -> Any:
         """The probabilities of the classes, for losses that have them.
 
@@ -130,6 +132,7 @@ class LinearClassifier(LinearClassifierBase):
         return by_link(self.decision_function(X), link)
 
     @available_if(_has_link)
+    @by_block
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of the probabilities, for losses that have them.
 
@@ -141,11 +144,12 @@ class LinearClassifier(LinearClassifierBase):
         -------
         array of shape (n_samples, n_classes)
         """
-        _, log_link = _LINKS[loss_name(as_loss(self.loss))]
+        link, log_link = _LINKS[loss_name(as_loss(self.loss))]
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return np.stack([log_link(-scores), log_link(scores)], axis=1)
-        return log(self.predict_proba(X))
+            exact = np.stack([log_link(-scores), log_link(scores)], axis=1)
+            return near_one(exact, by_link(scores, link))
+        return log(by_link(scores, link))
 
     def to_sklearn(self) -> Any:
         """A fitted scikit-learn model with the same decisions.

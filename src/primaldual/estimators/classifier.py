@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._types import FloatArray
+from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
-from .checks import checked_weights, require_choice
+from .checks import checked_weights, weights_of_classes
 
 # The kinds of arrays that hold class labels whatever their values are.
 DISCRETE = "iubUS"
 
 
-class LinearClassifierBase(ClassifierMixin, LinearModel):
+class LinearClassifierBase(LinearClassifierMixin, LinearModel):
     """The shared part of the classifiers; not an estimator by itself."""
 
     _multi_label = False
+    _has_classes = True
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -38,11 +40,18 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         -------
         self
         """
+        if is_collection(X):
+            return self._fit_parts(X, y, sample_weight)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         data = {"X": X, "y": y, "metadata": metadata}
         X, codes, weights = self._read(X, y, sample_weight)
         self._train(X, codes, weights, data)
+        self._shape(X)
         return self
+
+    def _shape(self, X: Any) -> None:
+        """Give the attributes the shapes and types that scikit-learn's class has."""
+        self._rounded(X)
 
     def _train(self, X: Any, codes: Any, weights: FloatArray | None, data: dict[str, Any]) -> None:
         """Solve one problem per column of targets and set the attributes."""
@@ -55,6 +64,7 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         self.intercept_ = np.array([result.intercept for result in results])
         self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
         self._report(results)
+        self._warn_of_obstacles(X, results)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
         """The data checked, the labels as 0, 1, …, and the weights of examples and classes."""
@@ -65,6 +75,8 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
             check_classification_targets(y)
         weights = checked_weights(sample_weight, X.shape[0])
         codes = self._codes(y, weights)
+        if self.class_weight is None:
+            return X, codes, weights
         return X, codes, self._with_class_weights(codes, weights)
 
     def _codes(self, y: Any, weights: FloatArray | None) -> Any:
@@ -72,39 +84,15 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the "
-                f"data contains only one class: {self.classes_[0]!r}."
-            )
-        if weights is not None and len(np.unique(codes[weights > 0])) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes with positive "
-                "sample_weight, but only one class has any."
+                "This solver needs samples of at least 2 classes in the data, but the data "
+                f"contains only one class: {self.classes_[0]!r}."
             )
         return codes
 
     def _with_class_weights(self, codes: Any, weights: FloatArray | None) -> FloatArray | None:
         """The examples' weights times those of their classes."""
-        if self.class_weight is None:
-            return weights
-        by_class = np.ones(len(self.classes_))
         own = np.ones(len(codes)) if weights is None else weights
-        if isinstance(self.class_weight, str):
-            require_choice("class_weight", self.class_weight, ("balanced",))
-            sums = np.bincount(codes, weights=own)
-            by_class = np.divide(own.sum(), len(sums) * sums, out=by_class, where=sums > 0)
-        elif isinstance(self.class_weight, dict):
-            known = {label: k for k, label in enumerate(self.classes_.tolist())}
-            for label, value in self.class_weight.items():
-                if label not in known:
-                    raise ValueError(
-                        f"The classes, {[label]}, are not in class_weight's data: "
-                        f"y has the classes {self.classes_.tolist()}."
-                    )
-                by_class[known[label]] = value
-        else:
-            raise TypeError(
-                f"class_weight must be a dict, 'balanced' or None, got {self.class_weight!r}."
-            )
+        by_class = weights_of_classes(self.class_weight, self.classes_, codes, own)
         return checked_weights(own * by_class[codes], len(codes))
 
     def _targets(self, codes: Any) -> list[FloatArray]:
@@ -126,6 +114,7 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
         columns = self._targets(codes)
         return self._problems(X, columns, weights, self._objective(columns, weights))
 
+    @by_block
     def decision_function(self, X: Any) -> Any:
         """The signed distance to the decision boundary, times the norm of the coefficients.
 
@@ -139,8 +128,9 @@ class LinearClassifierBase(ClassifierMixin, LinearModel):
             For two classes one number, positive for ``classes_[1]``.
         """
         scores = self._scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        return scores.ravel() if scores.shape[-1] == 1 or scores.ndim == 1 else scores
 
+    @by_block
     def predict(self, X: Any) -> Any:
         """The predicted class labels.
 
@@ -167,6 +157,11 @@ def by_link(scores: Any, link: Any) -> Any:
     # All classes ruled out at once: nothing is known.
     even = np.full_like(each, 1 / each.shape[1])
     return np.divide(each, total, out=even, where=total > 0)
+
+
+def near_one(exact: Any, probabilities: Any) -> Any:
+    """Logarithms of probabilities that agree with them: near 1 those of the rounded numbers."""
+    return np.where(probabilities > 0.5, log(probabilities), exact)
 
 
 def log(values: Any) -> Any:

@@ -1,26 +1,48 @@
-"""The estimators that choose the regularisation by cross-validation."""
+"""Logistic regression whose C is chosen by cross-validation."""
 
 from __future__ import annotations
 
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from sklearn.metrics import check_scoring, get_scorer
+import sklearn
+from sklearn.metrics import get_scorer, make_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.fixes import parse_version
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
 
 from .._types import FloatArray
-from ..problem import Problem
-from .base import regularisation
-from .checks import checked_weights
+from ..problem.multinomial import Multinomial
+from . import absent
+from .callbacks import with_callbacks
+from .checks import ONLY_L2, checked_weights, require_bool, require_number
+from .folds import adopt, rows
 from .logistic import LogisticRegression
 from .parameters import documented
 from .paths import walk
-from .ridge import Ridge
 
-# Leave-one-out errors need a dense copy of the data of at most this many entries.
-MOST_ENTRIES = 50_000_000
+# Before this version scikit-learn's attributes are dicts, and arrays from then on.
+ARRAYS_SINCE = "1.10"
+
+
+class Fold(NamedTuple):
+    """What a fold gives for every C."""
+
+    scores: FloatArray
+    coefs: FloatArray  # (n_cs, problems, features)
+    intercepts: FloatArray  # (n_cs, problems)
+    iterations: Any
 
 
 @documented
@@ -35,9 +57,18 @@ class LogisticRegressionCV(LogisticRegression):
         As in scikit-learn: None is 5 stratified folds.
     scoring : str or callable, optional
         As in scikit-learn: None is the accuracy.
+        Class weights do not enter the scores; ``sample_weight`` does.
     refit : bool, default=True
         Whether to fit all data with the best C. Otherwise the folds' coefficients at their
         best values of C are averaged.
+    l1_ratios : array of zeros, optional
+        For scikit-learn's code: 0 is the L2 penalty, all that is available here. Given as an array,
+        the attributes have an axis for it, as in scikit-learn.
+    penalty, dual, solver, intercept_scaling
+        As for ``LogisticRegression``.
+    use_legacy_attributes : bool, optional
+        The form of ``C_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``, as in scikit-learn. None
+        is the default of the installed version: True before 1.10, then False.
     {shared}
     class_weight : dict or "balanced", optional
         Weights of the classes, multiplied with ``sample_weight``.
@@ -52,12 +83,16 @@ class LogisticRegressionCV(LogisticRegression):
 
     Attributes
     ----------
-    C_ : float
-        The chosen value.
     Cs_ : array of shape (n_cs,)
-    scores_ : array of shape (n_folds, n_cs)
-    coefs_paths_ : list of arrays of shape (n_cs, n_problems, n_features)
-        One per fold.
+    C_ : float, or array of shape (1,) or (n_classes,) with ``use_legacy_attributes``
+        The chosen value; without ``refit`` the mean of those that are best in each fold.
+    scores_ : array of shape (n_folds, n_l1_ratios, n_cs), or dict
+        As a dict: one array of shape (n_folds, n_cs) for the positive class or for every class.
+    coefs_paths_ : array of shape (n_folds, n_l1_ratios, n_cs, n_problems, n_coefs), or dict
+        As a dict: arrays of shape (n_folds, n_cs, n_coefs). The intercept comes last.
+    n_iter_ : array of shape (n_folds, n_l1_ratios, n_cs), or (1, n_folds, n_cs)
+        Passes made in the folds.
+    l1_ratio_, l1_ratios_ : as in scikit-learn
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
@@ -69,117 +104,281 @@ class LogisticRegressionCV(LogisticRegression):
     >>> from sklearn.preprocessing import scale
     >>> from primaldual.estimators import LogisticRegressionCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], cv=3).fit(scale(X), y)
-    >>> model.scores_.shape
-    (3, 3)
+    >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], cv=3, use_legacy_attributes=False)
+    >>> model.fit(scale(X), y).scores_.shape
+    (3, 1, 3)
+    >>> model.C_
+    1.0
     """
+
+    C_: Any
+    l1_ratio_: Any
+    scores_: Any
+    coefs_paths_: Any
+    n_iter_: Any
+    l1_ratio = 0.0  # that of the L2 penalty
+    __metadata_request__score = {"sample_weight": UNUSED}
 
     def __init__(
         self,
         *,
         Cs: Any = 10,
-        cv: Any = None,
-        scoring: Any = None,
-        refit: bool = True,
-        tol: float = 1e-6,
+        l1_ratios: Any = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
-        multi_class: str = "multinomial",
-        random_state: Any = None,
+        cv: Any = None,
+        dual: bool = False,
+        penalty: str = "deprecated",
+        scoring: Any = None,
+        solver: str = "lbfgs",
+        tol: float = 1e-6,
         max_iter: int | None = 1000,
-        verbose: int = 0,
+        class_weight: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
+        refit: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = None,
+        use_legacy_attributes: bool | None = None,
+        multi_class: str = "multinomial",
         side: str = "auto",
         max_time: float | None = None,
         callback: Any = None,
     ) -> None:
         self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.tol = tol
+        self.l1_ratios = l1_ratios
         self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.random_state = random_state
+        self.cv = cv
+        self.dual = dual
+        self.penalty = penalty
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
         self.max_iter = max_iter
-        self.verbose = verbose
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.refit = refit
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.use_legacy_attributes = use_legacy_attributes
+        self.multi_class = multi_class
         self.side = side
         self.max_time = max_time
         self.callback = callback
 
     def _strengths(self) -> Any:
-        return getattr(self, "C_", None) or _values(self.Cs)
+        found = getattr(self, "C_", None)
+        return _values(self.Cs) if found is None else self._strength_used()
 
     def _strength_used(self) -> float:
-        return float(self.C_)
+        return float(np.ravel(self.C_)[0])
 
     def _require_parameters(self) -> None:
         self.__dict__.pop("C_", None)
+        if isinstance(self.Cs, int | np.integer):
+            require_number("Cs", self.Cs, positive=True)
         super()._require_parameters()
+        require_bool("refit", self.refit)
+        if self.use_legacy_attributes is not None:
+            require_bool("use_legacy_attributes", self.use_legacy_attributes)
+        ratios = () if self.l1_ratios is None else np.asarray(self.l1_ratios)
+        if np.ndim(ratios) != 1 or (self.l1_ratios is not None and not len(ratios)):
+            raise InvalidParameterError(
+                f"l1_ratios must be None or a list of zeros, got {self.l1_ratios!r}."
+            )
+        if self.penalty == "deprecated" and not all(ratio == 0 for ratio in ratios):
+            raise InvalidParameterError(
+                f"l1_ratios={self.l1_ratios!r} is not available: {ONLY_L2}."
+            )
 
-    def _train(self, X: Any, codes: Any, weights: FloatArray | None, data: dict[str, Any]) -> None:
+    # ---- routing of metadata
+
+    def _scorer(self) -> Any:
+        return get_scorer("accuracy" if self.scoring is None else self.scoring)
+
+    def get_metadata_routing(self) -> Any:
+        """Where metadata goes: to the splitter, and from ``fit`` and ``score`` to the scorer.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        to_splitter = MethodMapping().add(caller="fit", callee="split")
+        to_scorer = MethodMapping().add(caller="score", callee="score")
+        to_scorer.add(caller="fit", callee="score")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=to_splitter)
+        router.add(scorer=self._scorer(), method_mapping=to_scorer)
+        return router
+
+    def _routed(self, sample_weight: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+        """The metadata of the splitter and that of the scorer."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if not _routing_enabled():
+            return {}, weights
+        routed = process_routing(self, "fit", **weights, **params)
+        # The accuracy without ``scoring`` is that of ``score``, which is always weighted.
+        return routed.splitter.split, weights if self.scoring is None else routed.scorer.score
+
+    # ---- fitting
+
+    @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+        """Choose C and fit the model with it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 is the same as the example twice.
+        **params
+            Metadata for the scorer and the splitter, if scikit-learn's metadata routing is enabled.
+
+        Returns
+        -------
+        self
+        """
+        _raise_for_params(params, self, "fit")
+        X, codes, weights = self._read(X, y, sample_weight)
+        split, score = self._routed(checked_weights(sample_weight, len(codes)), params)
         self.Cs_ = _values(self.Cs)
         labels = self.classes_[codes]
-        folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
-        runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(X, labels, weights, train, test) for train, test in folds
+        parts = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **split))
+        folds = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fold)(X, codes, weights, score, train, test) for train, test in parts
         )
-        self.scores_ = np.array([scores for scores, _ in runs])
-        models = [model for _, model in runs]
-        self.coefs_paths_ = [np.stack([coef for coef, _ in model]) for model in models]
-        best = int(self.scores_.mean(axis=0).argmax())
-        self.C_ = float(self.Cs_[best])
-        final = self._plain(self.C_, verbose=self.verbose, callback=self.callback)
-        final.fit(X, labels, weights)
-        _adopt(self, final)
+        scores = np.array([fold.scores for fold in folds])
+        best = float(self.Cs_[scores.sum(axis=0).argmax()])
+        final = self._plain(best, verbose=self.verbose, callback=self.callback)
+        adopt(self, final.fit(X, labels, weights))
         if not self.refit:
-            chosen = self.scores_.argmax(axis=1)
-            self.C_ = float(np.mean(self.Cs_[chosen]))
-            pairs = [model[k] for model, k in zip(models, chosen, strict=True)]
-            self.coef_ = np.mean([coef for coef, _ in pairs], axis=0)
-            self.intercept_ = np.mean([intercept for _, intercept in pairs], axis=0)
+            chosen = scores.argmax(axis=1)
+            best = float(self.Cs_[chosen].mean())
+            pairs = list(zip(folds, chosen, strict=True))
+            self.coef_ = np.mean([fold.coefs[k] for fold, k in pairs], axis=0)
+            self.intercept_ = np.mean([fold.intercepts[k] for fold, k in pairs], axis=0)
+        self._describe(best, scores, folds)
+        return self
+
+    def _describe(self, best: float, scores: FloatArray, folds: list[Fold]) -> None:
+        """Set the attributes of the search in the form that was asked for."""
+        coefs = np.array([fold.coefs for fold in folds])  # (folds, Cs, problems, features)
+        if self.fit_intercept:
+            intercepts = np.array([fold.intercepts for fold in folds])
+            coefs = np.concatenate([coefs, intercepts[..., None]], axis=-1)
+        iterations = np.array([fold.iterations for fold in folds])
+        is_legacy = self.use_legacy_attributes
+        if is_legacy is None:
+            is_legacy = parse_version(sklearn.__version__) < parse_version(ARRAYS_SINCE)
+        ratios = 1 if self.l1_ratios is None else len(self.l1_ratios)
+        self.l1_ratios_ = np.asarray([None] if self.l1_ratios is None else self.l1_ratios)
+        if not is_legacy:
+            self.C_, self.l1_ratio_ = best, 0.0
+            self.scores_ = np.repeat(scores[:, None], ratios, axis=1)
+            self.n_iter_ = np.repeat(iterations[:, None], ratios, axis=1)
+            self.coefs_paths_ = np.repeat(coefs[:, None], ratios, axis=1)
+            return
+
+        def with_ratios(values: Any, axis: int) -> Any:
+            if self.l1_ratios is None:
+                return values
+            return np.repeat(np.expand_dims(values, axis), ratios, axis=axis)
+
+        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        self.C_ = np.full(len(names), best)
+        self.l1_ratio_ = np.zeros(len(names))
+        self.scores_ = {name: with_ratios(scores, 2) for name in names}
+        self.coefs_paths_ = {name: with_ratios(coefs[:, :, k], 2) for k, name in enumerate(names)}
+        self.n_iter_ = with_ratios(iterations, 2)[None]
 
     def _plain(self, C: float, **more: Any) -> LogisticRegression:
         """The estimator for one C; class weights are in the examples' weights by now."""
         return LogisticRegression(
             C=C, tol=self.tol, fit_intercept=self.fit_intercept, multi_class=self.multi_class,
-            random_state=self.random_state, max_iter=self.max_iter, side=self.side,
+            random_state=self.random_state, max_iter=self.max_iter, side=self._side(),
             max_time=self.max_time, **more,
         )  # fmt: skip
 
     def _fold(
-        self, X: Any, labels: Any, weights: FloatArray | None, train: Any, test: Any
-    ) -> tuple[list[float], list[tuple[FloatArray, FloatArray]]]:
-        """The scores on the left-out part for every C, and the models."""
+        self, X: Any, codes: Any, weights: FloatArray | None, score: Any, train: Any, test: Any
+    ) -> Fold:
+        """The models for every C and their scores on the left-out part."""
+        index, own = self._with_every_class(codes, weights, np.arange(len(codes))[train])
+        coefs, intercepts, iterations = self._path(rows(X, index), codes[index], own)
         model = self._plain(1.0)
-        own = None if weights is None else weights[train]
-        X_train, codes, own = model._read(_rows(X, train), labels[train], own)
-        total = float(len(codes) if own is None else own.sum())
-        lams = np.array([regularisation("C", C, total) for C in self.Cs_])
-        columns = [codes] if model._is_softmax() else model._targets(codes)
-        models: list[list[tuple[FloatArray, Any]]] = [[] for _ in lams]
-        for column in columns:
-            results = walk(
-                model._softmax_problem(X_train, codes, own)
-                if model._is_softmax()
-                else Problem(X_train, column, "logistic", 1.0, own, bool(self.fit_intercept)),
-                lams, self._request(),
-            )  # fmt: skip
-            for k, result in enumerate(results):
-                models[k].append((np.atleast_2d(result.w), np.atleast_1d(result.intercept)))
-        scorer = check_scoring(model, scoring=self.scoring)
-        keys = {} if weights is None else {"sample_weight": weights[test]}
-        pairs, scores = [], []
-        for parts in models:
-            model.coef_ = np.concatenate([coef for coef, _ in parts])
-            model.intercept_ = np.concatenate([intercept for _, intercept in parts])
-            pairs.append((model.coef_, model.intercept_))
-            scores.append(float(scorer(model, _rows(X, test), labels[test], **keys)))
-        return scores, pairs
+        model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+        metadata = _check_method_params(X=X, params=score, indices=test)
+        scorer = model.score if self.scoring is None else self._knowing_classes(model)
+        held_out, labels = rows(X, test), self.classes_[codes[test]]
+        scores = []
+        for model.C, model.coef_, model.intercept_ in zip(self.Cs_, coefs, intercepts, strict=True):
+            scores.append(float(scorer(held_out, labels, **metadata)))
+        return Fold(np.array(scores), coefs, intercepts, iterations)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def _with_every_class(
+        self, codes: Any, weights: FloatArray | None, train: Any
+    ) -> tuple[Any, FloatArray | None]:
+        """The examples of a fold and their weights.
+
+        A class that the fold lacks is represented by one example of weight zero.
+        """
+        lacking = np.setdiff1d(np.arange(len(self.classes_)), codes[train])
+        own = None if weights is None else weights[train]
+        if not len(lacking):
+            return train, own
+        more = np.array([np.flatnonzero(codes == k)[0] for k in lacking])
+        own = np.ones(len(train)) if own is None else own
+        return np.concatenate([train, more]), np.concatenate([own, np.zeros(len(more))])
+
+    def _path(
+        self, X: Any, codes: Any, weights: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, Any]:
+        """Coefficients, intercepts and passes for every C, each started where the last point."""
+        total = float(len(codes) if weights is None else weights.sum())
+        lams = np.array([self._lam(float(C), total, X) for C in self.Cs_])
+        count, request = len(self.classes_), self._request()
+        if not self._is_softmax():
+            found = [
+                walk(self._first_problem(X, column, "logistic", 1.0, weights), lams, request)
+                for column in self._targets(codes)
+            ]
+            coefs = np.array([[result.w for result in results] for results in found])
+            intercepts = np.array([[result.intercept for result in results] for results in found])
+            passes = np.array([[result.iterations for result in results] for results in found])
+            return coefs.swapaxes(0, 1), intercepts.T, np.ceil(passes.max(axis=0)).astype(np.int32)
+        present = absent.present_classes(codes, weights, count)
+        if present is not None and self.fit_intercept:
+            results = walk(absent.problem_of(X, codes, 1.0, weights, present), lams, request)
+            # What tol allows: with less, a score by logarithms would see nothing but that class.
+            mass = max(self.tol, absent.UNIT)
+            pairs = [absent.for_all_classes(r, present, count, mass)[:2] for r in results]
+        else:
+            problem = Multinomial(X, codes, 1.0, weights, bool(self.fit_intercept))
+            results = walk(problem, lams, request)
+            pairs = [(result.w, np.asarray(result.intercept)) for result in results]
+        passes = np.ceil([result.iterations for result in results]).astype(np.int32)
+        return np.array([w for w, _ in pairs]), np.array([b for _, b in pairs]), passes
+
+    def _knowing_classes(self, model: Any) -> Any:
+        """The scorer, with the classes given to scores that take them: a fold may lack some."""
+        scorer = self._scorer()
+        function = getattr(scorer, "_score_func", None)
+        known = {} if function is None else signature(function).parameters
+        if "labels" in known:
+            more = dict(getattr(scorer, "_kwargs", {}))
+            if len(self.classes_) == 2 and "pos_label" in known:
+                more.setdefault("pos_label", self.classes_[1])
+            scorer = make_scorer(
+                function,
+                greater_is_better=getattr(scorer, "_sign", 1) == 1,
+                response_method=getattr(scorer, "_response_method", "predict"),
+                **{"labels": self.classes_, **more},
+            )
+        return lambda X, y, **metadata: scorer(model, X, y, **metadata)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
         """The score of the predictions, by ``scoring`` or else the accuracy.
 
         Parameters
@@ -187,206 +386,19 @@ class LogisticRegressionCV(LogisticRegression):
         X : array or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
+        **score_params
+            Metadata for the scorer, if scikit-learn's metadata routing is enabled.
 
         Returns
         -------
         float
         """
-        if self.scoring is None:
-            return float(super().score(X, y, sample_weight))
-        scorer = get_scorer(self.scoring)
-        keys = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(scorer(self, X, y, **keys))
-
-
-@documented
-class RidgeCV(Ridge):
-    """Ridge regression whose alpha is chosen by leave-one-out or by cross-validation.
-
-    Parameters
-    ----------
-    alphas : array of positive floats, default=(0.1, 1.0, 10.0)
-        The values to try.
-    cv : int, splitter or iterable, default=None
-        None: the exact leave-one-out errors, from one decomposition of the (dense) data.
-        Otherwise folds as in scikit-learn, along a warm-started path.
-    scoring : str or callable, optional
-        As in scikit-learn: None is the negative mean squared error for leave-one-out, and R²
-        with ``cv``. Leave-one-out takes None only.
-    {shared}
-    random_state : int, RandomState or None
-        For the order of steps. None: always the same.
-    n_jobs : int, optional
-        Threads for the folds and for several targets.
-    verbose : int, default=0
-        Whether to print a line for every check of the final fit.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The chosen value.
-    best_score_ : float
-    cv_scores_ : array of shape (n_folds, n_alphas), or (1, n_alphas) for leave-one-out
-    coef_ : array of shape (n_features,) or (n_targets, n_features)
-    intercept_ : float or array of shape (n_targets,)
-    {attributes}
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from primaldual.estimators import RidgeCV
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> RidgeCV(alphas=[1e-3, 1e-2, 1e-1, 1.0]).fit(X, y).alpha_
-    0.01
-    """
-
-    def __init__(
-        self,
-        alphas: Any = (0.1, 1.0, 10.0),
-        *,
-        fit_intercept: bool = True,
-        scoring: Any = None,
-        cv: Any = None,
-        max_iter: int | None = 1000,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        side: str = "auto",
-        max_time: float | None = None,
-        callback: Any = None,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.cv = cv
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.side = side
-        self.max_time = max_time
-        self.callback = callback
-
-    def _strengths(self) -> Any:
-        return getattr(self, "alpha_", None) or _values(self.alphas)
-
-    def _require_parameters(self) -> None:
-        self.__dict__.pop("alpha_", None)
-        super()._require_parameters()
-        if self.cv is None and self.scoring is not None:
-            raise ValueError(
-                f"scoring={self.scoring!r} needs folds, and cv is None (leave-one-out by mean "
-                "squared error). Set cv, for example cv=5."
-            )
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Choose alpha and fit the model with it.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 is the same as the example twice.
-
-        Returns
-        -------
-        self
-        """
-        self._require_parameters()
-        checked, targets = self._checked(X, y, y_numeric=True, multi_output=True)
-        targets = np.asarray(targets, dtype=np.float64)
-        weights = checked_weights(sample_weight, checked.shape[0])
-        values = _values(self.alphas)
-        if self.cv is None:
-            errors = leave_one_out(checked, targets, values, weights, bool(self.fit_intercept))
-            scores = -errors[None, :]
-        else:
-            folds = check_cv(self.cv, targets, classifier=False).split(checked, targets)
-            scores = np.array(
-                Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(self._fold)(checked, targets, weights, values, train, test)
-                    for train, test in folds
-                )
-            )
-        self.cv_scores_ = scores
-        mean = scores.mean(axis=0)
-        final = Ridge(
-            float(values[mean.argmax()]), fit_intercept=self.fit_intercept,
-            max_iter=self.max_iter, tol=self.tol, random_state=self.random_state,
-            verbose=self.verbose, n_jobs=self.n_jobs, side=self.side, max_time=self.max_time,
-            callback=self.callback,
-        ).fit(checked, targets, weights)  # fmt: skip
-        _adopt(self, final)
-        self.best_score_ = float(mean.max())
-        self.alpha_ = final.alpha
-        return self
-
-    def _fold(
-        self, X: Any, y: FloatArray, weights: Any, values: FloatArray, train: Any, test: Any
-    ) -> list[float]:
-        """The scores on the left-out part for every alpha."""
-        model = Ridge(fit_intercept=self.fit_intercept, tol=self.tol)
-        own = None if weights is None else weights[train]
-        X_train, y_train, own = model._read(_rows(X, train), y[train], own)
-        columns, offsets = model._columns(y_train, own)
-        total = float(len(y_train) if own is None else own.sum())
-        lams = np.array([regularisation("alpha", value, total) for value in values])
-        found = [
-            walk(
-                Problem(X_train, column, "squared", 1.0, own, bool(self.fit_intercept)),
-                lams, self._request(),
-            )
-            for column in columns
-        ]  # fmt: skip
-        scorer = check_scoring(model, scoring=self.scoring)
-        keys = {} if weights is None else {"sample_weight": weights[test]}
-        scores = []
-        for results in zip(*found, strict=True):
-            model.coef_ = np.stack([result.w for result in results])
-            model.intercept_ = np.array([result.intercept for result in results]) + offsets
-            if y.ndim == 1:
-                model.coef_, model.intercept_ = model.coef_[0], float(model.intercept_[0])
-            scores.append(float(scorer(model, _rows(X, test), y[test], **keys)))
-        return scores
-
-
-def leave_one_out(
-    X: Any, y: FloatArray, alphas: FloatArray, weights: FloatArray | None, intercept: bool
-) -> FloatArray:
-    """The weighted mean squared leave-one-out errors of ridge regression, one per alpha.
-
-    With H the matrix that maps targets to fitted values, the error of example j when it is left
-    out is r_j/(1 − H_jj). One singular value decomposition gives H for every alpha.
-    """
-    n, d = X.shape
-    if n * d > MOST_ENTRIES:
-        raise ValueError(
-            f"leave-one-out errors need a dense decomposition, too large for {n} × {d} data. "
-            "Set cv, for example cv=5."
-        )
-    dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    s = np.ones(n) if weights is None else weights
-    root = np.sqrt(s)[:, None]
-    columns = y[:, None] if y.ndim == 1 else y
-    constant = np.zeros(n)
-    if intercept:
-        dense = dense - np.average(dense, axis=0, weights=s)
-        columns = columns - np.average(columns, axis=0, weights=s)
-        constant = s / s.sum()
-    left, singular, _ = np.linalg.svd(root * dense, full_matrices=False)
-    projected = left.T @ (root * columns)
-    errors = []
-    for alpha in alphas:
-        shrink = singular**2 / (singular**2 + alpha)
-        residual = root * columns - left @ (shrink[:, None] * projected)
-        leverage = (left**2) @ shrink + constant
-        apart = residual / np.maximum(1.0 - leverage, 1e-15)[:, None]
-        errors.append(float((apart**2).sum() / (s.sum() * columns.shape[1])))
-    return np.array(errors)
+        _raise_for_params(score_params, self, "score")
+        if sample_weight is not None:
+            score_params["sample_weight"] = sample_weight
+        if _routing_enabled():
+            score_params = process_routing(self, "score", **score_params).scorer.score
+        return float(self._scorer()(self, X, y, **score_params))
 
 
 def _values(given: Any) -> FloatArray:
@@ -394,17 +406,3 @@ def _values(given: Any) -> FloatArray:
     if isinstance(given, int | np.integer):
         return np.logspace(-4, 4, int(given))
     return np.atleast_1d(np.asarray(given, dtype=np.float64))
-
-
-def _rows(X: Any, index: Any) -> Any:
-    """Some of the examples."""
-    return X.tocsr()[index] if sparse.issparse(X) else X[index]
-
-
-def _adopt(model: Any, fitted: Any) -> None:
-    """Take over the fitted attributes of another estimator, but not what is known of the input."""
-    known = ("n_features_in_", "feature_names_in_", "classes_")
-    for name, value in vars(fitted).items():
-        if name.endswith("_") and name not in known:
-            setattr(model, name, value)
-    model._keep(fitted._outcome)

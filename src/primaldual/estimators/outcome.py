@@ -1,4 +1,4 @@
-"""What is known of a fit when its data is gone: how it went, and what the theory says of it."""
+"""What is known of a fit when its data is gone: how it went, and what was expected of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..advice import Advice, advise
-from ..methods import METHODS
 from ..problem.base import LinearProblem
 from ..result import Result, Status
 
@@ -20,14 +19,23 @@ class Outcome:
     It holds two numbers per example and per feature: the nonzeros and the squared norm.
     """
 
-    def __init__(self, results: list[Result]) -> None:
+    def __init__(self, results: list[Result], tol: float) -> None:
         self.traces = [result.trace for result in results]
-        self.outline = Outline(results[0].problem)
+        problem = results[0].problem
+        # Data in parts is never looked at as a whole.
+        self.outline = Outline(problem) if hasattr(problem, "features") else None
+        self.tol = tol
 
     def advice(self) -> Advice:
-        """What the theory says of the first problem."""
+        """The verdict on the first problem, both sides and the theory; the method is what ran."""
         problem: Any = self.outline
-        return advise(problem).without_data()
+        if problem is None:
+            raise AttributeError("advice_ is not available after a fit on data in parts.")
+        advice = advise(problem, tol=self.tol)
+        if self.traces[0].notes:
+            first, _, why = self.traces[0].notes[0].partition(": ")
+            advice = advice.beginning_with(first, why)
+        return advice.without_data()
 
     def history(self) -> dict[str, Any]:
         """One array per quantity, with an entry per check; ``output`` is the class or target."""
@@ -50,11 +58,17 @@ class Outline:
 
     def __init__(self, problem: LinearProblem) -> None:
         self.n, self.d, self.is_smooth = problem.n, problem.d, problem.is_smooth
-        self.loss = getattr(problem, "loss", None)
+        self.loss = getattr(problem, "loss", None)  # None: softmax
+        self.lam, self.beta = problem.lam, problem.beta
+        self.shapes = problem.shapes
         extent: Any = Extent(problem)
         self.matrix = extent
         self.features = dataclasses.replace(problem.features, matrix=extent)
         self.examples = dataclasses.replace(problem.examples, matrix=extent)
+
+    def densified(self) -> Outline:
+        """The same: it is stored as it was solved."""
+        return self
 
 
 class Extent:
@@ -70,18 +84,17 @@ class Extent:
         """‖row‖₀ of every example or feature."""
         return self.known[by][0]
 
+    def squared_cosine(self) -> float:
+        """1: the angles between examples are not known, so they count as not orthogonal."""
+        return 1.0
+
     def squared_norms(self, by: str, column_weights: FloatArray | None = None) -> FloatArray:
         """The squared norms of every example or feature, weighted as they were."""
         return self.known[by][1]
 
 
-def finishing_side(result: Result) -> str:
-    """The side of the method that finished."""
-    return str(METHODS[result.trace.entries[-1].method].side)
-
-
 def reason_to_stop(status: Status, reached: bool) -> str:
-    """Why a fit stopped, in the estimators' words."""
-    if reached:
+    """Why a fit stopped, in the estimators' words; an interrupt is named also if it came late."""
+    if reached and status is not Status.INTERRUPTED:
         return Status.CONVERGED.value
     return status.value.replace("the scale of the data and lam", "the scale of the data")

@@ -9,9 +9,10 @@ from sklearn.base import RegressorMixin
 
 from .._types import FloatArray
 from ..losses.custom import as_loss
+from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
-from .checks import checked_weights
+from .checks import checked_weights, require_dense
 
 
 class LinearRegressorBase(RegressorMixin, LinearModel):
@@ -36,6 +37,8 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         -------
         self
         """
+        if is_collection(X):
+            return self._fit_parts(X, y, sample_weight)
         data = {
             "X": X, "y": y,
             "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
@@ -53,15 +56,26 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         self.coef_ = as_rows([result.w for result in results])
         self.intercept_ = np.array([result.intercept for result in results]) + offsets
         self.dual_coef_ = as_rows([r.alpha / (r.problem.lam * r.problem.n) for r in results])
-        if y.ndim == 1:
-            self.coef_, self.dual_coef_ = self.coef_[0], self.dual_coef_[0]
-            self.intercept_ = float(self.intercept_[0])
         self._report(results)
+        self._warn_of_obstacles(X, results)
+        self._shape(X, y)
         return self
+
+    def _shape(self, X: Any, y: FloatArray) -> None:
+        """Give the attributes the shapes and types that scikit-learn's class has."""
+        if y.ndim == 1:
+            self.coef_ = self.coef_[0]
+            if hasattr(self, "dual_coef_"):  # data in parts keeps it
+                self.dual_coef_ = self.dual_coef_[0]
+            self.intercept_ = self.intercept_[0]
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        self._rounded(X)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, FloatArray | None]:
         """The data checked, the targets as float64, and the weights."""
         self._require_parameters()
+        require_dense(y)
         X, y = self._checked(
             X, y, y_numeric=True, multi_output=self._multi_output, ensure_all_finite=False
         )
@@ -99,6 +113,7 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         columns, _ = self._columns(y, weights)
         return self._problems(X, columns, weights, self._objective(columns, weights))
 
+    @by_block
     def predict(self, X: Any) -> Any:
         """The predicted targets.
 
@@ -111,4 +126,5 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         array of shape (n_samples,) or (n_samples, n_targets)
         """
         scores = self._scores(X)
-        return scores.ravel() if np.ndim(self.intercept_) == 0 else scores
+        one = not self._multi_output or np.ndim(self.intercept_) == 0
+        return scores.ravel() if one and scores.ndim == 2 and scores.shape[1] == 1 else scores

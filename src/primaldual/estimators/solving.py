@@ -16,7 +16,6 @@ from ..engine.costs import well_stored
 from ..methods import METHODS
 from ..methods.engine.second_order import is_small
 from ..problem import Problem
-from ..problem.base import LinearProblem
 from ..result import Progress, Result
 from ..solver import Start, solve
 from .callbacks import Task, task_of
@@ -35,23 +34,16 @@ class Request(NamedTuple):
     max_time: float | None
     side: str
     seed: Any
+    n_jobs: int | None = None  # threads, where there are several problems
 
 
 def problems_on(
     first: Problem, lams: list[float], targets: list[FloatArray], side: str
 ) -> list[Problem]:
     """One problem per column of targets, on the data of the first."""
-    if len(targets) == 1:
-        return [first]
     layout = METHODS[choose(first, side=side).method].layout
     getattr(first.matrix, layout)  # built once, before they run in parallel
     return [first.related(lam, column) for lam, column in zip(lams, targets, strict=True)]
-
-
-def tolerance(problem: LinearProblem, tol: float) -> float:
-    """``tol``, or less where that costs nothing."""
-    stored = well_stored(problem) if isinstance(problem, Problem) else problem
-    return min(tol, SMALL_GAP) if is_small(stored) else tol
 
 
 def solve_all(
@@ -60,8 +52,7 @@ def solve_all(
     problems: list[Any],
     starts: list[Any],
     data: dict[str, Any],
-    attributes: Callable[[FloatArray, Any], dict[str, Any]],
-    n_jobs: int | None,
+    attributes: Callable[[FloatArray, Any], dict[str, Any]] | None,
 ) -> list[Result]:
     """The results of all problems, solved in parallel threads if there are several."""
     deadline = None if request.max_time is None else time.perf_counter() + request.max_time
@@ -85,7 +76,7 @@ def solve_all(
         results = [run(0, seeds[0])]
     else:
         runs = (delayed(run)(k, seed) for k, seed in enumerate(seeds))
-        results = list(Parallel(n_jobs=n_jobs, prefer="threads")(runs))
+        results = list(Parallel(n_jobs=request.n_jobs, prefer="threads")(runs))
     if task is not None:
         task.end()
     return results
@@ -100,9 +91,10 @@ def solve_one(
     listen: Callable[[Progress], bool] | None = None,
 ) -> Result:
     """One problem solved as asked for; ``start`` is a pair (w, α) that need not be certified."""
+    stored = well_stored(problem) if isinstance(problem, Problem) else problem
     return solve(
         problem,
-        tol=tolerance(problem, request.tol),
+        tol=min(request.tol, SMALL_GAP) if is_small(stored) else request.tol,
         max_passes=math.inf,
         max_iter=request.max_iter,
         max_time=None if deadline is None else max(deadline - time.perf_counter(), 0.0),

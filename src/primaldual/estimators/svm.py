@@ -12,13 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._types import FloatArray
 from ..losses import LOSSES
-from ..losses.custom import as_loss
+from ..parts.collections import by_block
 from . import to_sklearn
 from .base import Objective
-from .checks import require_choice
+from .checks import InvalidParameterError, require_choice, require_dual, require_l2, require_number
 from .classifier import LinearClassifierBase
 from .parameters import documented
 from .regressor import LinearRegressorBase
+
+
+def side_of(model: Any) -> str:
+    """Where to solve: what scikit-learn's ``dual`` says, or ``side`` if that is "auto"."""
+    if isinstance(model.dual, str):
+        return str(model.side)
+    return "dual" if model.dual else "primal"
 
 
 def _wants_probabilities(model: Any) -> bool:
@@ -35,6 +42,8 @@ class LinearSVC(LinearClassifierBase):
 
     Parameters
     ----------
+    penalty : {"l2"}, default="l2"
+        As in scikit-learn; the L1 penalty is refused.
     C : float, default=1.0
         The inverse of the strength of the regularisation.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
@@ -43,6 +52,10 @@ class LinearSVC(LinearClassifierBase):
     dual : bool or "auto", default="auto"
         As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
         to ``side``.
+    multi_class : {"ovr"}, default="ovr"
+        As in scikit-learn: one model per class against the rest. Crammer and Singer's is refused.
+    intercept_scaling : float, default=1
+        Not used: the intercept is not penalised.
     probability : bool, default=False
         Whether to fit probabilities as well, by a sigmoid on the cross-validated scores
         (``sklearn.calibration.CalibratedClassifierCV`` with ``cv=5``): five more fits. The
@@ -55,14 +68,14 @@ class LinearSVC(LinearClassifierBase):
     warm_start : bool, default=False
         Whether ``fit`` starts from the coefficients of the last fit.
     n_jobs : int, optional
-        Threads for the one-against-the-rest problems.
+        Threads for the one-against-the-rest problems; a fit of one problem takes one thread.
     verbose : int, default=0
         Whether to print a line for every check.
 
     Attributes
     ----------
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
-    intercept_ : array of shape (1,) or (n_classes,)
+    intercept_ : array of shape (1,) or (n_classes,), or 0.0 without an intercept
     classes_ : array of shape (n_classes,)
     {attributes}
 
@@ -77,33 +90,39 @@ class LinearSVC(LinearClassifierBase):
 
     def __init__(
         self,
-        *,
+        penalty: str = "l2",
         loss: str = "squared_hinge",
+        *,
         dual: bool | str = "auto",
         tol: float = 1e-6,
         C: float = 1.0,
+        multi_class: str = "ovr",
         fit_intercept: bool = True,
+        intercept_scaling: float = 1,
         class_weight: Any = None,
-        probability: bool = False,
         verbose: int = 0,
         random_state: Any = None,
         max_iter: int | None = 1000,
+        probability: bool = False,
         warm_start: bool = False,
         n_jobs: int | None = None,
         side: str = "auto",
         max_time: float | None = None,
         callback: Any = None,
     ) -> None:
+        self.penalty = penalty
         self.loss = loss
         self.dual = dual
         self.tol = tol
         self.C = C
+        self.multi_class = multi_class
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
-        self.probability = probability
         self.verbose = verbose
         self.random_state = random_state
         self.max_iter = max_iter
+        self.probability = probability
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.side = side
@@ -113,9 +132,21 @@ class LinearSVC(LinearClassifierBase):
     def _require_parameters(self) -> None:
         super()._require_parameters()
         require_choice("loss", self.loss, ("squared_hinge", "hinge"))
+        require_dual(self.dual, self.side, self.loss)
+        require_l2(self.penalty)
+        require_number("intercept_scaling", self.intercept_scaling, positive=True)
+        if self.multi_class == "crammer_singer":
+            raise InvalidParameterError(
+                "multi_class='crammer_singer' is not available: it is another problem than one "
+                "model per class. Use multi_class='ovr', or sklearn.svm.LinearSVC."
+            )
+        require_choice("multi_class", self.multi_class, ("ovr",))
+
+    def _side(self) -> str:
+        return side_of(self)
 
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
-        return Objective(as_loss(self.loss), scale=2.0 if self.loss == "squared_hinge" else 1.0)
+        return Objective(self.loss, scale=2.0 if self.loss == "squared_hinge" else 1.0)
 
     def _train(self, X: Any, codes: Any, weights: FloatArray | None, data: dict[str, Any]) -> None:
         super()._train(X, codes, weights, data)
@@ -126,7 +157,13 @@ class LinearSVC(LinearClassifierBase):
             calibrated = CalibratedClassifierCV(plain, method="sigmoid", cv=5, ensemble=False)
             self.calibrated_ = calibrated.fit(X, self.classes_[codes], sample_weight=weights)
 
+    def _shape(self, X: Any) -> None:
+        super()._shape(X)
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+
     @available_if(_wants_probabilities)
+    @by_block
     def predict_proba(self, X: Any) -> Any:
         """The calibrated probabilities of the classes; with ``probability=True`` only.
 
@@ -143,6 +180,7 @@ class LinearSVC(LinearClassifierBase):
         return self.calibrated_.predict_proba(self._checked(X, reset=False))
 
     @available_if(_wants_probabilities)
+    @by_block
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of the calibrated probabilities; with ``probability=True`` only.
 
@@ -189,6 +227,8 @@ class LinearSVR(LinearRegressorBase):
     dual : bool or "auto", default="auto"
         As in scikit-learn: True is ``side="dual"``, False is ``side="primal"``, "auto" leaves it
         to ``side``.
+    intercept_scaling : float, default=1.0
+        Not used: the intercept is not penalised.
     {shared}
     random_state : int, RandomState or None
         For the order of steps. None: always the same.
@@ -200,7 +240,7 @@ class LinearSVR(LinearRegressorBase):
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-    intercept_ : float
+    intercept_ : array of shape (1,), or 0.0 without an intercept
     {attributes}
 
     Examples
@@ -222,8 +262,9 @@ class LinearSVR(LinearRegressorBase):
         tol: float = 1e-6,
         C: float = 1.0,
         loss: str = "epsilon_insensitive",
-        dual: bool | str = "auto",
         fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: bool | str = "auto",
         verbose: int = 0,
         random_state: Any = None,
         max_iter: int | None = 1000,
@@ -236,8 +277,9 @@ class LinearSVR(LinearRegressorBase):
         self.tol = tol
         self.C = C
         self.loss = loss
-        self.dual = dual
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
         self.verbose = verbose
         self.random_state = random_state
         self.max_iter = max_iter
@@ -249,10 +291,20 @@ class LinearSVR(LinearRegressorBase):
     def _require_parameters(self) -> None:
         super()._require_parameters()
         require_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        require_dual(self.dual, self.side, self.loss)
+        require_number("intercept_scaling", self.intercept_scaling, positive=True)
+
+    def _side(self) -> str:
+        return side_of(self)
 
     def _objective(self, targets: Any, weights: FloatArray | None) -> Objective:
         loss = LOSSES[self.loss](float(self.epsilon))
         return Objective(loss, scale=1.0 if self.loss == "epsilon_insensitive" else 2.0)
+
+    def _shape(self, X: Any, y: FloatArray) -> None:
+        super()._shape(X, y)
+        if self.fit_intercept:
+            self.intercept_ = np.atleast_1d(self.intercept_)
 
     def to_sklearn(self) -> Any:
         """The equivalent fitted ``sklearn.svm.LinearSVR``.

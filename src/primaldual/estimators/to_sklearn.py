@@ -36,7 +36,7 @@ def logistic(model: Any, one_against_rest: bool, **parameters: Any) -> Any:
     single = LogisticRegression(**parameters)
     if one_against_rest:
         return _one_against_rest(model, single)
-    return shared(model, single, n_iter_=np.array([model.n_iter_], dtype=np.int32))
+    return shared(model, single, n_iter_=np.atleast_1d(model.n_iter_).astype(np.int32))
 
 
 def _one_against_rest(model: Any, single: Any) -> Any:
@@ -46,7 +46,7 @@ def _one_against_rest(model: Any, single: Any) -> Any:
     for coef, intercept in zip(to_dense(model.coef_), model.intercept_, strict=True):
         part = shared(model, clone(single), classes_=np.array([0, 1]))
         part.coef_, part.intercept_ = coef[None, :].copy(), np.array([intercept])
-        part.n_iter_ = np.array([model.n_iter_], dtype=np.int32)
+        part.n_iter_ = np.atleast_1d(model.n_iter_).astype(np.int32)
         twin.estimators_.append(part)
     twin.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)
     twin.classes_ = twin.label_binarizer_.classes_
@@ -62,8 +62,8 @@ def svc(model: Any, **parameters: Any) -> Any:
 
 
 def svr(model: Any, **parameters: Any) -> Any:
-    """A ``LinearSVR``, whose intercept is an array."""
-    return shared(model, LinearSVR(**parameters), intercept_=np.atleast_1d(model.intercept_))
+    """A ``LinearSVR``."""
+    return shared(model, LinearSVR(**parameters))
 
 
 def ridge(model: Any, **parameters: Any) -> Any:
@@ -80,5 +80,6 @@ def ridge_classifier(model: Any, **parameters: Any) -> Any:
 
 
 def huber(model: Any, **parameters: Any) -> Any:
-    """A ``HuberRegressor`` whose scale is 1."""
-    return shared(model, HuberRegressor(**parameters), scale_=1.0, outliers_=model.outliers_.copy())
+    """A ``HuberRegressor``."""
+    known = {"scale_": model.scale_, "outliers_": model.outliers_.copy()}
+    return shared(model, HuberRegressor(**parameters), **known)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from primaldual.report.drawing import DUAL, INK, PRIMAL, THIRD, inline, look, new_figure
+from primaldual.writing import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,9 +17,11 @@ __all__ = ["DUAL", "INK", "PRIMAL", "THIRD", "look", "new_figure", "plot_error",
 def save(figure: Figure, path: Path, label: str) -> str:
     """Write ``path.png`` and ``path.svg``; return the SVG element for the page."""
     with look():
-        figure.savefig(path.with_name(f"{path.name}.png"), facecolor="white")
+        with replacing(path.with_name(f"{path.name}.png"), "wb") as file:
+            figure.savefig(file, format="png", facecolor="white")
         vector = path.with_name(f"{path.name}.svg")
-        figure.savefig(vector, transparent=True, metadata={"Date": None})
+        with replacing(vector, "wb") as file:
+            figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     return inline(vector.read_text(encoding="utf-8"), label)
 
 

@@ -19,7 +19,7 @@ class Section:
     seconds: float
 
 
-def render(sections: list[Section], quick: bool) -> str:
+def render(sections: list[Section], quick: bool, explained: str = "") -> str:
     """The page's text; everything but the drawings is escaped."""
     template = Path(__file__).with_name("index.html.jinja")
-    return render_template(template, sections=sections, quick=quick)
+    return render_template(template, sections=sections, quick=quick, explained=explained)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from primaldual.report.text import grouped, number
+from primaldual.wording import grouped, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,23 @@ class Claim:
 
     paper: str
     measured: str
-    agrees: bool | None  # None: could not be measured, and ``measured`` says why
+    agrees: bool | None  # None: not judged, and ``measured`` says why
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        return {True: "agrees", False: "differs", None: "not judged"}[self.agrees]
+
+
+def on_other_data(claim: Claim, label: str) -> Claim:
+    """The claim as it was measured on data that stands in for the paper's: never judged."""
+    said = f"On other data than the paper's, so not judged. {claim.measured}"
+    return claim if is_original(label) else Claim(claim.paper, said, None)
+
+
+def is_original(label: str) -> bool:
+    """Whether data with this label is the paper's own."""
+    return not any(word in label for word in ("stand-in", "rebuild"))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ RULES: dict[str, Callable[[Row], str]] = {
         lambda row: "primal" if row["c_P T_P/(c_D T_D)"] < 1 else "dual"
     ),
     "auto, the side it starts on": first_side,
-    "advise, in practice": lambda row: row["practice"],
+    "advise, its verdict": lambda row: row["verdict"],
 }
 
 # Not a side but a whole: ``solve(problem, advise(problem))``.
@@ -80,7 +80,7 @@ def scores(rows: list[Row]) -> list[Row]:
             line |= _score(regrets(rows, rule, what), what)
         table.append(line)
     advised = [
-        (row["advise seconds"] + cost(row, row["practice"], "seconds")) / best_cost(row, "seconds")
+        (row["advise seconds"] + cost(row, row["verdict"], "seconds")) / best_cost(row, "seconds")
         for row in decided(rows)
     ]
     whole = {

@@ -8,11 +8,13 @@ import numpy as np
 from scipy import sparse
 
 from .._types import FloatArray, IntArray
-from .sources import Source, shown
+from .sources import FREE, Source, shown
 from .tokens import BAD_NUMBER, DONE, parse_numbers
 
 FIELDS = {b"real": 3, b"double": 3, b"integer": 3, b"pattern": 2}  # numbers an entry
 SIGNS = {b"general": 0.0, b"symmetric": 1.0, b"skew-symmetric": -1.0}  # of the mirrored entry
+
+POINTER = 8  # bytes that a row of a sparse matrix takes even if it is empty
 
 
 class Header(NamedTuple):
@@ -68,12 +70,7 @@ def _header(source: Source, content: bytearray) -> Header:
     if max(len(word) for word in words) > 18:
         raise source.error(f"sizes {shown(line.strip())} are too large.", line=lines)
     rows, columns, *rest = map(int, words)
-    if max(rows, columns) > source.limits.features:
-        raise source.error(
-            f"has shape {rows} × {columns}, beyond the limit of {source.limits.features:,}. If it "
-            "is right, raise Limits(features=…).",
-            line=lines,
-        )
+    _require_sizes(source, rows, columns, len(content) if is_sparse else None, lines)
     sign = SIGNS[symmetry]
     if sign and rows != columns:
         raise source.error(f"has shape {rows} × {columns}, which cannot be symmetric.", line=lines)
@@ -86,6 +83,25 @@ def _header(source: Source, content: bytearray) -> Header:
             f"declares {count:,} entries, but only {len(content) - at:,} bytes follow.", line=lines
         )
     return Header(is_sparse, numbers, sign, (rows, columns), count, at, lines)
+
+
+def _require_sizes(source: Source, rows: int, columns: int, size: int | None, line: int) -> None:
+    """Refuse sizes beyond the limits, and rows that a sparse file of ``size`` bytes cannot have."""
+    if max(rows, columns) > source.limits.features:
+        raise source.error(
+            f"has shape {rows} × {columns}, beyond the limit of {source.limits.features:,}. If it "
+            "is right, raise Limits(features=…).",
+            line=line,
+        )
+    if size is None:
+        return
+    most = max(FREE, source.limits.ratio * size)
+    if POINTER * rows > most:
+        raise source.error(
+            f"declares {rows:,} rows, which take more than {source.limits.ratio:g} times the "
+            f"{size:,} bytes of the file. If it is right, raise Limits(ratio=…).",
+            line=line,
+        )
 
 
 def _listed(names: dict[bytes, Any]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from scipy import sparse
 
-from . import arrays, frames
+from . import arrays, columns, frames, labels
 from .sources import UTF8_MARK, Progress, Source
 from .table import FileWarning, Limits, Table
 
@@ -38,6 +39,8 @@ def read(
     schema: dict[str, Any] | None = None,
     n_features: int | None = None,
     impute: str | None = None,
+    drop: Sequence[str] = (),
+    keep: Sequence[str] | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Table:
@@ -63,6 +66,9 @@ def read(
     impute
         What replaces missing numbers in CSV and Parquet files, ``"mean"``, ``"median"`` or
         ``"zero"``; a missing category is all zeros then. By default they are refused.
+    drop, keep
+        Columns of a CSV or Parquet file to leave out, or to use and no others, by name or number.
+        The column of the labels need not be among those to keep.
     limits
         What is refused as implausible; see :class:`Limits`.
     progress
@@ -95,16 +101,22 @@ def read(
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features must be positive, got {n_features}.")
-    frames.require_impute(impute)
-    if schema is not None and impute is not None:
-        raise ValueError("impute is part of the schema. Leave it out where a schema is given.")
+    columns.require_impute(impute)
+    chosen = {"impute": impute, "drop": drop or None, "keep": keep}
+    given = [name for name, value in chosen.items() if value is not None]
+    if schema is not None and given:
+        raise ValueError(f"{given[0]} is part of the schema. Leave it out where a schema is given.")
     limits = Limits() if limits is None else limits
     with Source(path, limits, progress) as source:
         kind = format or guess_format(source)
         if kind in ("csv", "parquet"):
-            return _read_columns(source, kind, target, schema, n_features, impute)
-        if impute is not None:
-            raise ValueError(f"impute is for CSV and Parquet files, and {source.name} is {kind}.")
+            wanted = columns.Wanted(target, drop, keep, impute, schema)
+            return _read_columns(source, kind, wanted, n_features)
+        if given:
+            raise ValueError(
+                f"{given[0]} is for the named columns of CSV and Parquet files, and {source.name} "
+                f"is {kind}."
+            )
         zero_based = None
         if schema is not None:
             if schema["kind"] != "indices":
@@ -150,31 +162,44 @@ def _read_lines(
         )
         warnings.warn(message, FileWarning, stacklevel=3)
     schema = {"kind": "indices", "n_features": X.shape[1], "zero_based": zero_based}
-    return Table(X, y, None, schema, source.name)
+    return Table(X, y, None, schema, source.name, labels.spelling(_first_labels(source.head)))
+
+
+def _first_labels(head: bytes) -> list[str]:
+    """The labels in the first lines of LIBSVM text, as they stand there."""
+    lines = head.removeprefix(UTF8_MARK).split(b"\n")[:-1]
+    tokens = (line.split(b"#")[0].split() for line in lines)
+    texts = dict.fromkeys(parts[0].decode("ascii") for parts in tokens if parts)
+    return list(texts) if len(texts) <= labels.MOST_CLASSES_SPELT else []
 
 
 def _read_columns(
-    source: Source,
-    kind: str,
-    target: str | int | None,
-    schema: dict[str, Any] | None,
-    n_features: int | None,
-    impute: str | None,
+    source: Source, kind: str, wanted: columns.Wanted, n_features: int | None
 ) -> Table:
+    schema = wanted.schema
     if schema is not None and schema["kind"] != "columns":
         raise source.error(
             "has named columns, but the model was trained on a matrix without names."
         )
     if kind == "csv":
-        frame = frames.read_csv(source, frames.columns_of_words(schema))
+        frame, label = frames.read_csv(source, wanted)
     else:
         frame = frames.read_parquet(source)
+        at = wanted.label(source, frame.columns)
+        label = None if at is None else frame.columns[at]
+        frame = frame[:, wanted.places(source, frame.columns)]
+    found = None if label is None else frame[label]
+    remarks: tuple[str, ...] = ()
+    is_new = schema is None
     if schema is None:
-        schema = frames.make_schema(source, frame, target, impute)
-    X, names = frames.encode(source, frame, schema)
+        label, found = str(label), frame[str(label)]
+        kind_of_label = labels.label_type(source, found)
+        schema = columns.make_schema(source, frame, label, kind_of_label, wanted.impute)
+        remarks = columns.remarks_on(frame, schema)
+    X, names = columns.encode(source, frame, schema, is_new)
     _require_width(source, X, n_features)
-    y = frames.encode_target(source, frame, schema, target)
-    return Table(X, y, names, schema, source.name)
+    y, spelling = labels.encode_target(source, found, schema["target_type"])
+    return Table(X, y, names, schema, source.name, spelling, remarks)
 
 
 def _read_matrix(

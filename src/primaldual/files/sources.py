@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import math
 import os
 import stat
 import sys
@@ -15,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from .table import FileError, Limits
+from .memory import ADVICE, available, in_words
+from .table import INSTALL, FileError, Limits
 
 Progress: TypeAlias = Callable[[int, int | None], object]
 
@@ -36,8 +38,7 @@ def _zstd(stream: Any) -> Any:
             from backports import zstd
     except ImportError:
         raise ModuleNotFoundError(
-            "Reading .zst files needs backports.zstd before Python 3.14: "
-            "pip install 'primaldual[io]'."
+            f"Reading .zst files needs backports.zstd before Python 3.14: {INSTALL}."
         ) from None
     return zstd.ZstdFile(stream)
 
@@ -109,12 +110,15 @@ class Source:
         self.ending = endings[-1] if endings else ""
         try:
             if path == STDIN:
+                if sys.stdin is None:
+                    raise OSError("standard input is closed; give a file")
                 file: Any = sys.stdin.buffer
             else:
                 file = self._stack.enter_context(open(path, "rb"))  # noqa: SIM115
-                status = os.fstat(file.fileno())
-                self._size = status.st_size if stat.S_ISREG(status.st_mode) else None
+            self._size = self._size_of(file)
             head = file.read(HEAD)
+        except FileError:
+            raise
         except (OSError, ValueError) as error:  # a name with a null character is a ValueError
             reason = getattr(error, "strerror", None) or str(error)
             raise self.error(f"cannot be opened: {reason}.") from None
@@ -136,6 +140,27 @@ class Source:
         view = memoryview(bytearray(HEAD))
         self._left = self.head = bytes(view[: self.readinto(view)])
 
+    def _size_of(self, file: Any) -> int | None:
+        """The bytes of a regular file; a device that never ends is refused."""
+        try:
+            status = os.fstat(file.fileno())
+        except (OSError, AttributeError):  # not a file of the system
+            return None
+        device = stat.S_ISCHR(status.st_mode) and not file.isatty()
+        if device and status.st_rdev != os.stat(os.devnull).st_rdev:
+            raise self.error("is a device, which has no end. Give a file, or pipe a part of it.")
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of the file, packed if it is; ``None`` for a pipe."""
+        return self._size
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the file is an archive."""
+        return self._packed
+
     def readinto(self, view: memoryview) -> int:
         """Fill a view; less than full only before the end, 0 at the end.
 
@@ -150,11 +175,18 @@ class Source:
         return size
 
     def read_all(self) -> bytearray:
-        """Everything."""
+        """Everything; of a source without an end no more than half of the memory there is."""
+        there = available() if self._size is None or self._packed else None
+        most = math.inf if there is None else there / 2
         content = bytearray()
         view = memoryview(bytearray(CHUNK))
         while got := self.readinto(view):
             content += view[:got]
+            if len(content) > most:
+                raise self.error(
+                    f"gives more than {in_words(most)}, half of the memory there is, and has not "
+                    f"ended. {ADVICE}"
+                )
         return content
 
     def _step(self, view: memoryview, may_fail: bool) -> int:

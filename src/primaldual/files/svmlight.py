@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,27 @@ def _feed(source: Source, reader: _Reader) -> None:
         reader.parse(buffer, filled + 1)
 
 
+def each_piece(source: Source, entries: int, consume: Callable[[Any, FloatArray], None]) -> None:
+    """Hand a stream over in pieces of about that many entries, X and y each.
+
+    Indices are those of the file: whether they begin at 0 or 1 is known at its end.
+    """
+    reader = _Pieces(source, entries, consume)
+    _feed(source, reader)
+    reader.flush()
+
+
 class _Growing:
     """An array that is made larger in place as parts are added, without a second copy of it."""
 
     def __init__(self, dtype: Any) -> None:
         self._array = np.empty(0, dtype=dtype)
         self._size = 0
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._size
 
     def append(self, part: Any) -> None:
         """Add elements."""
@@ -270,6 +286,32 @@ class _Reader:
                 "raise Limits(features=…)."
             )
         return self.source.error(message, line)
+
+
+class _Pieces(_Reader):
+    """A reader that hands over what it has as soon as that is enough."""
+
+    def __init__(
+        self, source: Source, size: int, consume: Callable[[Any, FloatArray], None]
+    ) -> None:
+        super().__init__(source, None, True, False)
+        self.size, self.consume = size, consume
+
+    def parse(self, buffer: bytearray, stop: int) -> None:
+        """Take the lines before ``stop``."""
+        super().parse(buffer, stop)
+        if self.entries >= self.size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what is there, and begin again."""
+        if self.labels.size == 0:
+            return
+        X, y, _, _ = self.finish()
+        self.entries, self.highest, self.lowest = 0, -1, self.most
+        self.labels, self.ends = _Growing(np.float64), _Growing(np.int64)
+        self.indices, self.values = _Growing(self.kind), _Growing(np.float64)
+        self.consume(X, y)
 
 
 def _token(buffer: bytearray, start: int) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+# What to do about a missing library, until the package is on PyPI.
+INSTALL = "pip install '.[all]' in a checkout of primaldual"
 
 
 class FileError(ValueError):
@@ -65,6 +68,11 @@ class Table:
         another file become the same features.
     source
         The name of the file.
+    spelling
+        Number -> its text in the file, of labels that are not written as Python prints them:
+        ``{1.0: "+1"}``. Empty if all are.
+    remarks
+        What is odd about columns, a sentence each.
     """
 
     X: Any
@@ -72,6 +80,8 @@ class Table:
     feature_names: list[str] | None
     schema: dict[str, Any]
     source: str
+    spelling: dict[float, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         labels = "no labels" if self.y is None else f"{len(np.unique(self.y))} different labels"

@@ -81,6 +81,7 @@ __all__ = [
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
+    "check",
     "has_conjugate_slopes",
     "loss",
     "loss_conjugate",
@@ -98,3 +99,6 @@ __all__ = [
     "loss_value",
     "loss_value_and_gap",
 ]
+
+# Below the registry, which it needs.
+from .soundness import check  # noqa: E402

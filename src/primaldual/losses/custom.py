@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import builtins
 import functools
+import linecache
 import math
 import numbers
+import re
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 
 from .._numba.compile import inlined
 from . import LOSSES
@@ -25,6 +28,8 @@ _KNOWN_AS = {
 _REQUIRED = ("value", "derivative", "second_derivative", "smoothness")
 _FUNCTIONS = (*_REQUIRED[:3], "conjugate", "dual_step", "nearest_dual")
 _POSITIVE = ("delta", "smoothing")
+# How lines of Numba's messages begin that say where, and not what.
+_LOCATORS = ("During:", "File ", "- ", "There are", "Enable")
 
 
 def as_loss(loss: Any) -> Loss:
@@ -82,7 +87,38 @@ def as_loss(loss: Any) -> Loss:
             "Set it to a Lipschitz constant of the derivative of the loss; of the losses with "
             "kinks only 'hinge' and 'epsilon_insensitive' are known."
         )
-    return loss if hasattr(type(loss), "_recipe") else _adopted(loss)
+    return loss if is_custom(loss) else _adopted(loss)
+
+
+def is_custom(loss: Any) -> bool:
+    """Whether the loss is a user's own."""
+    return hasattr(type(loss), "_recipe")
+
+
+def explained(loss: Any, error: NumbaError) -> Exception:
+    """The compiler's error; of a user's loss, in the user's terms."""
+    return TypeError(_why_not_compiled(loss, str(error))) if is_custom(loss) else error
+
+
+def _why_not_compiled(loss: Any, message: str) -> str:
+    """The user's line, and what Numba says of it."""
+    codes = [getattr(f, "py_func", f).__code__ for _, f, _ in vars(type(loss))["_recipe"][2]]
+    files, lines = {code.co_filename for code in codes}, message.splitlines()
+    place, reason = "", next((line for line in lines if line.strip()), "")
+    for k, line in enumerate(lines):
+        found = re.match(r'\s*File "(.*)", line (\d+):', line)
+        if found and any(name.endswith(found[1]) for name in files):
+            name = next(name for name in files if name.endswith(found[1]))
+            source = linecache.getline(name, int(found[2])).strip()
+            place = f" at {name}:{found[2]}" + (f', "{source}"' if source else "")
+            before = [text.strip() for text in lines[:k] if text.strip()]
+            reason = next((t for t in reversed(before) if not t.startswith(_LOCATORS)), reason)
+            break
+    return (
+        f"loss {type(loss).__name__} does not compile{place}: {reason.strip().rstrip('.')}. Its "
+        "functions may use arithmetic, comparisons, math, the numbers of their object, and "
+        "functions marked with numba.njit."
+    )
 
 
 def loss_name(loss: Any) -> str:

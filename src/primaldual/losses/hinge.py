@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from .._types import FloatArray
 from .gaps import loss_value_and_gap
-from .one_dimensional import clip, hinge_change, outside, times_sign
+from .one_dimensional import clip, hinge_change, outside, rounded_gap, times_sign
+from .operations import loss_value
 from .traits import loss
 
 
@@ -119,6 +120,15 @@ class SmoothedHinge(NamedTuple):
         b = clip(b, 0.0, 1.0)
         return 0.5 * self.smoothing * b * b - abs(y) * b
 
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and the gap without terms that cancel."""
+        short = abs(y) - times_sign(y, z)
+        return loss_value(self, z, y), rounded_gap(short, times_sign(y, a), self.smoothing)
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
+
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = clip(b + (1 - m - γ b) / (γ + κ), 0, 1)."""
         b, m = times_sign(y, a), times_sign(y, z) - (abs(y) - 1.0)
@@ -167,6 +177,15 @@ class Hinge(NamedTuple):
             return math.inf
         return -clip(b, 0.0, 1.0)
 
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and (1-b) (1-m) for m < 1, else b (m-1)."""
+        short = 1.0 - y * z
+        return max(0.0, short), rounded_gap(short, y * a, 0.0)
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
+
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = clip(b + (1 - m) / κ, 0, 1)."""
         return y * hinge_change(y * a, y * z, 0.0, kappa, 0.0, 1.0)
@@ -210,6 +229,14 @@ class ModifiedHuber(NamedTuple):
             return math.inf
         b = clip(b, 0.0, 4.0)
         return 0.25 * b * b - b
+
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and four times the gap of the hinge that is rounded over a width of 2."""
+        return loss_value(self, z, y), 4.0 * rounded_gap(1.0 - y * z, 0.25 * y * a, 2.0)
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find b + Δ = clip(b + (1 - m - b/2) / (1/2 + κ), 0, 4)."""

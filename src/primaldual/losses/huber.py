@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .one_dimensional import change_of_dual, clip, outside, sigmoidal_root, times_sign, x_log_x
+from .gaps import loss_value_and_gap
+from .one_dimensional import (
+    change_of_dual,
+    clip,
+    insensitive_gap,
+    outside,
+    sigmoidal_root,
+    times_sign,
+    x_log_x,
+)
+from .operations import loss_value
 from .traits import loss
 
 _LOG_2 = math.log(2.0)
@@ -46,6 +56,15 @@ class Huber(NamedTuple):
             return math.inf
         a = clip(a, -self.delta, self.delta)
         return 0.5 * a * a - a * y
+
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and δ² times the gap of a loss with δ = 1, in units in which it is that."""
+        gap = insensitive_gap((z - y) / self.delta, a / self.delta, 0.0, 1.0)
+        return loss_value(self, z, y), self.delta * self.delta * gap
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find a + Δ = clip(a - (r + a) / (1 + κ), -δ, δ)."""

@@ -6,7 +6,9 @@ import math
 from typing import NamedTuple
 
 from .._types import FloatArray
-from .one_dimensional import clip, insensitive_change, outside, shrink, times_sign
+from .gaps import loss_value_and_gap
+from .one_dimensional import clip, insensitive_change, insensitive_gap, outside, shrink, times_sign
+from .operations import loss_value
 from .traits import loss
 
 
@@ -40,6 +42,20 @@ class SquaredEpsilonInsensitive(NamedTuple):
     def conjugate(self, a: float, y: float) -> float:
         """a²/2 + ε|a| - a y."""
         return 0.5 * a * a + self.epsilon * abs(a) - a * y
+
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and the gap without terms that cancel."""
+        size, p = abs(z - y), -a if z > y else a
+        against = abs(a) - p  # 0 if a has the sign that goes with r, else 2|a|
+        if size <= self.epsilon:
+            return 0.0, 0.5 * a * a + abs(a) * (self.epsilon - size) + size * against
+        excess = size - self.epsilon
+        value = 0.5 * excess * excess
+        return value, 0.5 * (excess - p) * (excess - p) + self.epsilon * against
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find a + Δ = S(κ a - r) / (1 + κ), where S shrinks by ε."""
@@ -100,6 +116,14 @@ class SmoothedEpsilonInsensitive(NamedTuple):
         a = clip(a, -1.0, 1.0)
         return 0.5 * self.smoothing * a * a + self.epsilon * abs(a) - a * y
 
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and the gap without terms that cancel."""
+        return loss_value(self, z, y), insensitive_gap(z - y, a, self.epsilon, self.smoothing)
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
+
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find a + Δ = clip(S(κ a - r) / (γ + κ), -1, 1), where S shrinks by ε."""
         return insensitive_change(a, z - y, self.epsilon, self.smoothing, kappa, 1.0)
@@ -156,6 +180,14 @@ class EpsilonInsensitive(NamedTuple):
             return math.inf
         a = clip(a, -1.0, 1.0)
         return self.epsilon * abs(a) - a * y
+
+    def value_and_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """φ, and the gap without terms that cancel."""
+        return loss_value(self, z, y), insensitive_gap(z - y, a, self.epsilon, 0.0)
+
+    def loop_gap(self, z: float, a: float, y: float) -> tuple[float, float]:
+        """The gap, and no doubt about it."""
+        return loss_value_and_gap(self, z, a, y)[1], 0.0
 
     def dual_step(self, a: float, z: float, y: float, kappa: float) -> float:
         """Find a + Δ = clip(S(κ a - r) / κ, -1, 1), where S shrinks by ε."""

@@ -14,6 +14,11 @@ from .operations import loss_derivative, loss_second_derivative, loss_value
 FAR = 1e12
 # How near φ' has to come to -a at that distance for -a to count as the limit of φ'.
 LIMIT_TOLERANCE = 1e-9
+# Half the width, relative to z and y, of the interval in which values of φ bound a conjugate: what
+# that adds is about φ'' times its square, no more than rounding does.
+NEARBY = 1e-8
+# The same where z and y are 0.
+TINY_STEP = 1e-30
 
 
 @operation("conjugate")
@@ -44,7 +49,7 @@ def loss_conjugate_slopes(loss: Any, a: float, y: float) -> tuple[float, float]:
 
 def has_conjugate_slopes(loss: Any) -> bool:
     """Whether the loss knows them."""
-    return not math.isnan(loss_conjugate_slopes(loss, 0.0, 1.0)[1])
+    return hasattr(type(loss), "conjugate_slopes")
 
 
 @operation("nearest_dual")
@@ -55,10 +60,11 @@ def loss_nearest_dual(loss: Any, a: float, y: float) -> float:
 
 @inlined
 def search_conjugate(loss: Any, a: float, y: float) -> float:
-    """φ*(-a) = -a zeta - φ(zeta) at φ'(zeta) = -a, by a bracketed Newton search.
+    """An upper bound of φ*(-a), next to -a zeta - φ(zeta) at φ'(zeta) = -a.
 
-    When φ' does not reach -a within ``FAR`` of y, -a is outside the domain, unless φ' comes so
-    near that -a is taken for its limit.
+    zeta is found by a bracketed Newton search, which trusts φ'; the bound is made of values of φ
+    alone. When φ' does not reach -a within ``FAR`` of y, -a is outside the domain, unless φ' comes
+    so near that -a is taken for its limit.
     """
     target = -a
     far = FAR * (1.0 + abs(y))
@@ -103,7 +109,52 @@ def search_conjugate(loss: Any, a: float, y: float) -> float:
     scale = max(abs(target), abs(slope_low), abs(slope_high))
     if abs(slope - target) > LIMIT_TOLERANCE * scale:
         return math.inf
-    return slope * zeta - loss_value(loss, zeta, y)
+    if slope != target:
+        return slope * zeta - loss_value(loss, zeta, y)
+    return bound_of_conjugate(loss, target, zeta, y, far)
+
+
+@inlined
+def bound_of_conjugate(loss: Any, slope: float, middle: float, y: float, far: float) -> float:
+    """An upper bound of sup_z slope z - φ(z) for a convex φ, from its values near a given point.
+
+    If the secants of φ on the left and on the right of a point have slopes l ≤ slope ≤ r, the
+    supremum is between their ends, and φ is there above both secants drawn on. Where they do not,
+    the given point is not near the maximum: it is looked for, by values.
+    """
+    step = NEARBY * (abs(middle) + abs(y)) + TINY_STEP
+    low, high = middle - step, middle + step
+    value = loss_value(loss, middle, y)
+    below, above = loss_value(loss, low, y), loss_value(loss, high, y)
+    while (value - below) > slope * (middle - low) and abs(low) < far:
+        high, above, middle, value = middle, value, low, below
+        step *= 2.0
+        low = middle - step
+        below = loss_value(loss, low, y)
+    while (above - value) < slope * (high - middle) and abs(high) < far:
+        low, below, middle, value = middle, value, high, above
+        step *= 2.0
+        high = middle + step
+        above = loss_value(loss, high, y)
+    for _ in range(MAX_STEPS):
+        if high - low <= 4.0 * NEARBY * (abs(middle) + abs(y)) + 4.0 * TINY_STEP:
+            break
+        right = high - middle > middle - low
+        tried = 0.5 * (middle + high) if right else 0.5 * (low + middle)
+        at_tried = loss_value(loss, tried, y)
+        better = slope * (tried - middle) > at_tried - value
+        if right == better:
+            low, below = (middle, value) if better else (tried, at_tried)
+        else:
+            high, above = (middle, value) if better else (tried, at_tried)
+        if better:
+            middle, value = tried, at_tried
+    left = (value - below) / (middle - low)
+    right_slope = (above - value) / (high - middle)
+    if not left <= slope <= right_slope:
+        return math.inf
+    more = max((slope - left) * (high - middle), (right_slope - slope) * (middle - low))
+    return slope * middle - value + more
 
 
 @inlined

@@ -91,6 +91,39 @@ def insensitive_change(
 
 
 @inlined
+def rounded_gap(excess: float, p: float, width: float) -> float:
+    """The gap of a loss of t = excess that is 0 below 0, t²/(2 width) up to the width, then linear.
+
+    Its conjugate is width p²/2 for p in [0, 1]. Without terms that cancel; infinite outside.
+    """
+    if outside(p, 0.0, 1.0, 1.0):
+        return math.inf
+    p = clip(p, 0.0, 1.0)
+    if excess <= 0.0:
+        return 0.5 * width * p * p - p * excess
+    if excess < width:
+        return 0.5 * (excess - width * p) * (excess - width * p) / width
+    return (1.0 - p) * (excess - 0.5 * width * (1.0 + p))
+
+
+@inlined
+def insensitive_gap(r: float, a: float, epsilon: float, width: float) -> float:
+    """The gap of ``rounded_gap``'s loss of |r| - epsilon, for |a| <= 1; no terms that cancel."""
+    if outside(a, -1.0, 1.0, 1.0):
+        return math.inf
+    a = clip(a, -1.0, 1.0)
+    size, p = abs(r), -a if r > 0.0 else a
+    against = abs(a) - p  # 0 if a has the sign that goes with r, else 2|a|
+    if size <= epsilon:
+        return 0.5 * width * a * a + abs(a) * (epsilon - size) + size * against
+    if p < 0.0:
+        excess = size - epsilon
+        value = 0.5 * excess * excess / width if excess < width else excess - 0.5 * width
+        return value + 0.5 * width * p * p - p * excess + epsilon * against
+    return rounded_gap(size - epsilon, p, width) + epsilon * against
+
+
+@inlined
 def newton_root(
     loss: Any, a: float, z: float, y: float, kappa: float, low: float, high: float
 ) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._numba.compile import inlined, kernel, reordered_kernel
+from .._numba.compile import inlined, kernel, kernel_part, reordered_kernel
 from .._types import FloatArray
 from .gaps import SERIES, has_loop_gap, loss_loop_gap, loss_value_and_gap
 from .numerical import loss_conjugate
@@ -102,13 +102,19 @@ def sum_fenchel_gaps(
     return float(sum_values_and_gaps(loss, z, alpha, y, c)[1])
 
 
-@kernel
+@kernel_part
 def sum_values_and_gaps(
     loss: Any, z: FloatArray, alpha: FloatArray, y: FloatArray, c: FloatArray
-) -> tuple[float, float]:
-    """``sum_values`` and ``sum_fenchel_gaps``, which share φ(z_j; y_j)."""
-    total, carry, gaps, gaps_carry = 0.0, 0.0, 0.0, 0.0
-    values_here, gaps_here, doubts = np.empty(BLOCK), np.empty(BLOCK), np.full(BLOCK, np.inf)
+) -> tuple[float, float, float]:
+    """``sum_values`` and ``sum_fenchel_gaps``, which share φ(z_j; y_j), and what rounding may do.
+
+    The third number is Σ_j c_j (|φ(z_j; y_j)| + |a_j z_j|) over the brackets whose terms cancel:
+    their errors are a few units of it.
+    """
+    total, carry, gaps, gaps_carry, noise = 0.0, 0.0, 0.0, 0.0, 0.0
+    values_here, gaps_here, doubts = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    for k in range(BLOCK):
+        doubts[k] = math.inf
     for first in range(0, z.shape[0], BLOCK):
         size = np.uint64(min(BLOCK, z.shape[0] - first))
         zs, alphas = z[first : first + BLOCK], alpha[first : first + BLOCK]
@@ -126,6 +132,7 @@ def sum_values_and_gaps(
                 value, gap = loss_value_and_gap(loss, zs[k], alphas[k] / cs[k], ys[k])
                 # Not max(0, gap), which would hide a NaN.
                 values_here[k], gaps_here[k] = cs[k] * value, 0.0 if gap < 0.0 else cs[k] * gap
+                noise += cs[k] * abs(value) + abs(alphas[k] * zs[k])
         total, carry = _add(total, carry, _block_sum(values_here[:size]))
         gaps, gaps_carry = _add(gaps, gaps_carry, _block_sum(gaps_here[:size]))
-    return _sum(total, carry), _sum(gaps, gaps_carry)
+    return _sum(total, carry), _sum(gaps, gaps_carry), noise

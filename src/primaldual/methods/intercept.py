@@ -49,7 +49,8 @@ def first_intercept(problem: Problem, alpha: FloatArray, w: FloatArray) -> Inter
     """The intercept that is best for w = w(α), if the problem has a free one."""
     if not problem.fit_intercept:
         return Intercept(0.0, np.zeros(2))
-    shift, total = 1 / (intercept_strength(problem) * problem.n), float(alpha.sum())
+    shift = 1 / (intercept_strength(problem.examples, problem.lam) * problem.n)
+    total = float(alpha.sum())
     centre = problem.best_intercept(problem.matrix.times(w)) - shift * total
     return Intercept(shift, np.array([centre, total]))
 

@@ -59,5 +59,11 @@ class LinearProblem(Protocol):
     def rebalanced(self, alpha: FloatArray) -> FloatArray:
         """α made feasible for a free intercept; α itself where it is."""
 
-    def certify(self, w: Any = None, alpha: Any = None, intercept: Any = None) -> Certificate:
-        """P, D and their gap from scratch."""
+    @property
+    def slope_range(self) -> float:
+        """The length of the interval of all slopes of a loss with kinks."""
+
+    def certify(
+        self, w: Any = None, alpha: Any = None, intercept: Any = None, tol: float = ...
+    ) -> Certificate:
+        """P, D and their gap from scratch, for a proof of the relative gap ``tol``."""

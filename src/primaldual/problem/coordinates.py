@@ -10,7 +10,7 @@ from .._cached import cached_property
 from .._types import FloatArray, IntArray
 from ..data.matrix import Matrix
 from ..data.rows import Rows
-from .intercept import mean_square, strength
+from .intercept import intercept_strength
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Coordinates:
         """The square of the extra entry that all rows share, λ/λ_b; 0 without an intercept."""
         if not self.has_intercept:
             return 0.0
-        lam = self.lam_n / self.size
-        return lam / strength(self.beta, lam, mean_square(self), self.classes)
+        lam = self.lam_n / len(self.squared_norms)
+        return lam / intercept_strength(self, lam)
 
     def related(self, matrix: Matrix, lam_n: float) -> Coordinates:
         """The same side for another λ; what does not depend on λ is not computed again."""
@@ -90,7 +90,7 @@ class Coordinates:
         if not self.matrix.is_sparse:
             # All rows are read in full: no need to count what is in them.
             return float(curvature.mean()) / self.lam_n
-        return float(self.counts @ curvature) / (self.lam_n * max(self.nnz, 1))
+        return float(self.counts @ curvature) / (self.lam_n * max(self.matrix.nnz, 1))
 
     def curvature(self, v: FloatArray) -> FloatArray:
         """s_i = β v_i + λn, for ESO parameters v."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..losses import loss_nearest_dual, loss_slopes
 from ..losses.sums import derivatives, second_derivatives
 
 if TYPE_CHECKING:
+    from .coordinates import Coordinates
     from .problem import Problem
 
 # α is feasible only up to rounding: |Σ α_j| may be this fraction of Σ |α_j|.
@@ -36,27 +38,19 @@ PLANE_STEPS = 5
 # The proximal term
 
 
-def intercept_strength(problem: Any) -> float:
+def intercept_strength(examples: Coordinates, lam: float) -> float:
     """λ_b of the proximal term (λ_b/2)(b − b')² that dual methods put on a free intercept.
 
     It is at most about the curvature of the loss in one intercept, β/(8 K²) for K classes, and less
-    where the coefficients have more say.
+    where the coefficients have more say: where the mean of ‖x_j‖², by the examples' weights, is
+    large. It is 1/4 if neither bounds it.
     """
-    side = problem.examples
-    return strength(problem.beta, problem.lam, mean_square(side), side.classes)
-
-
-def strength(beta: float, lam: float, square: float, classes: int = 2) -> float:
-    """λ_b for β, λ, the mean of ‖x_j‖² and the number of classes; 1/4 if none bounds it."""
-    share = INTERCEPT_SHARE * lam / square if square > 0 else math.inf
-    most = min(beta * CURVATURE_SHARE / classes**2, share)
-    return most if most < math.inf else 0.25
-
-
-def mean_square(examples: Any) -> float:
-    """The mean of ‖x_j‖² over the examples, by their weights."""
     squares, weights = examples.squared_norms, examples.multipliers
-    return float(squares.mean() if weights is None else weights @ squares / len(squares))
+    square = float(squares.mean() if weights is None else weights @ squares / len(squares))
+    share = INTERCEPT_SHARE * lam / square if square > 0 else math.inf
+    most = min(examples.beta * CURVATURE_SHARE / examples.classes**2, share)
+    # Squares of very large entries overflow: a strength of 0 would be divided by.
+    return max(most, sys.float_info.min) if most < math.inf else 0.25
 
 
 # --------------------------------------------------------------------------------------------
@@ -74,7 +68,7 @@ def rebalanced(alpha: FloatArray) -> FloatArray:
     That keeps α in the domain of φ*, which contains 0.
     """
     excess = float(alpha.sum())
-    if excess == 0.0:
+    if excess == 0.0 or not math.isfinite(excess):
         return alpha
     heavier = alpha > 0 if excess > 0 else alpha < 0
     return np.where(heavier, alpha * (1.0 - excess / float(alpha[heavier].sum())), alpha)

@@ -22,10 +22,19 @@ import numpy as np
 from .._numba.compile import inlined, kernel
 from .._types import FloatArray
 from ..data.columns import times, transposed_times
+from ..data.exact import Sum, exact_products
 from ..data.matrix import Matrix
 from .certificate import Certificate
 from .coordinates import Coordinates
 from .intercept import BALANCE_TOLERANCE
+from .rounding import (
+    CERTIFIED_TOLERANCE,
+    Rounding,
+    by_products,
+    by_rows,
+    excess,
+    is_small,
+)
 
 # ∇² of the softmax loss is at most I/2.
 SMOOTHNESS = 0.5
@@ -223,7 +232,11 @@ class Multinomial:
         return b - b.mean()
 
     def certify(
-        self, w: Any = None, alpha: Any = None, intercept: FloatArray | None = None
+        self,
+        w: Any = None,
+        alpha: Any = None,
+        intercept: FloatArray | None = None,
+        tol: float = CERTIFIED_TOLERANCE,
     ) -> Certificate:
         """P, D and their gap from scratch, as in ``Problem.certify``."""
         if w is None and alpha is None:
@@ -233,19 +246,58 @@ class Multinomial:
         if intercept is None:
             intercept = self.near = self.best_intercept(z, self.near)
         b = np.asarray(intercept, dtype=np.float64)
-        primal = self.loss(z, b) + 0.5 * self.lam * float(np.vdot(w, w))
-        ours = self._dual_at(z, b)[0]
-        gap, bracket = np.inf, 0.0
         if alpha is None:
-            alpha = ours
-        else:
-            bracket = float(_divergence(alpha, ours, self.codes, self.sample_weight)) / self.n
-        if np.isfinite(primal) and self.balanced(alpha):
-            apart = w - self.primal_point(alpha)
-            gap = bracket + 0.5 * self.lam * float(np.vdot(apart, apart))
-            gap += float(np.abs(b) @ np.abs(alpha.sum(axis=0))) / self.n
+            alpha = self._dual_at(z, b)[0]
+        primal, gap, more = self._proof(w, alpha, b, z, self.primal_point(alpha))
+        if gap < np.inf and not is_small(self, more, gap, tol):
+            with np.errstate(over="ignore", invalid="ignore"):
+                primal, gap, more = self._exact_proof(w, alpha, b)
+        gap = gap + more if gap + more < np.inf else np.inf  # also if it is NaN
         values = (primal, primal - gap, gap, self.relative(gap))
         return Certificate(*values, w, alpha, b)  # type: ignore[arg-type]
+
+    def _proof(
+        self,
+        w: FloatArray,
+        alpha: FloatArray,
+        b: FloatArray,
+        z: FloatArray,
+        point: FloatArray,
+        error: Rounding | None = None,
+    ) -> tuple[float, float, float]:
+        """P, the gap and what rounding may add to it, where z is X Wᵀ and the point is W(α)."""
+        loss = self.loss(z, b)
+        primal = loss + 0.5 * self.lam * float(np.vdot(w, w))
+        if not (np.isfinite(primal) and self.balanced(alpha)):
+            return primal, np.inf, 0.0
+        ours = self._dual_at(z, b)[0]
+        bracket = float(_divergence(alpha, ours, self.codes, self.sample_weight)) / self.n
+        apart = float(np.vdot(w - point, w - point))
+        gap = bracket + 0.5 * self.lam * apart
+        gap += float(np.abs(b) @ np.abs(alpha.sum(axis=0))) / self.n
+        if error is None:
+            error = by_rows(self, w, alpha, float(np.abs(b).max()))
+        return primal, gap, excess(self, bracket, apart, loss, error)
+
+    def _exact_proof(
+        self, w: FloatArray, alpha: FloatArray, b: FloatArray
+    ) -> tuple[float, float, float]:
+        """The same by products in twice the precision."""
+        pairs = [
+            exact_products(self.matrix, np.ascontiguousarray(w[k]), np.ascontiguousarray(column))
+            for k, column in enumerate(alpha.T)
+        ]
+        z, product = (
+            Sum(*(np.stack(part, axis=1) for part in zip(*half, strict=True)))
+            for half in zip(*pairs, strict=True)
+        )
+        error = by_products(self, z, product, float(np.abs(b).max()))
+        return self._proof(w, alpha, b, z.value, product.value.T / (self.lam * self.n), error)
+
+    @property
+    def slope_range(self) -> float:
+        """The length of the interval of all slopes: a probability less 0 or 1."""
+        return 1.0
 
     def probabilities(self, alpha: FloatArray) -> FloatArray:
         """q_j = e_{y_j} − α_j/c_j; e_{y_j} where c_j = 0."""

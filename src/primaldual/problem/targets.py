@@ -8,33 +8,14 @@ import numpy as np
 
 from .._numba.compile import kernel
 from .._types import FloatArray
-from ..data.checks import finite_nonzeros, is_plain
+from ..data.checks import finite_nonzeros, frozen, plain
 from ..losses.custom import loss_name
 
 # Integers below this are different as float64 too.
 EXACT = 2.0**53
 
 
-def frozen(array: Any) -> FloatArray:
-    """A read-only float64 view, so that kernels see one type."""
-    view = plain(array).view()
-    view.setflags(write=False)
-    return view
-
-
-def ones(n: int) -> FloatArray:
-    """The weights of examples that have none, read-only; small problems share them."""
-    return _SOME_ONES[:n] if n <= len(_SOME_ONES) else frozen(np.ones(n))
-
-
-def plain(values: Any) -> FloatArray:
-    """The values as a contiguous, aligned float64 array, copied only if they are not."""
-    if type(values) is np.ndarray and values.dtype is _FLOAT and is_plain(values):
-        return values
-    return np.require(values, dtype=np.float64, requirements=["C", "A"])
-
-
-_FLOAT = np.dtype(np.float64)
+# The weights of examples that have none: small problems share them.
 _SOME_ONES = frozen(np.ones(4096))
 
 
@@ -54,7 +35,7 @@ def positive(lam: Any) -> float:
 
 def vector(values: Any, size: int, name: str) -> FloatArray:
     """The values as float64; refused if they are not as many as needed."""
-    array = plain(values)
+    array: FloatArray = plain(values, np.float64)
     if array.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
     return array
@@ -78,10 +59,16 @@ def _column(values: Any, n: int, name: str) -> Any:
     return array
 
 
-def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
+def weights_of(sample_weight: Any, n: int) -> tuple[FloatArray, bool]:
+    """The weights scaled to mean 1, read-only, and whether they differ."""
+    weights = None if sample_weight is None else _mean_one(sample_weight, n)
+    if weights is not None:
+        return frozen(weights), True
+    return _SOME_ONES[:n] if n <= len(_SOME_ONES) else frozen(np.ones(n)), False
+
+
+def _mean_one(sample_weight: Any, n: int) -> FloatArray | None:
     """The weights scaled to mean 1, or None where they are all equal."""
-    if sample_weight is None:
-        return None
     array = _column(sample_weight, n, "sample_weight")
     if array.dtype.kind not in "fiub":
         raise ValueError(f"sample_weight must hold numbers, got dtype {array.dtype}.")
@@ -112,8 +99,8 @@ def targets_of(
         if finite_nonzeros(targets) < 0:
             raise ValueError(_Y_NOT_FINITE)
         return None, targets
-    plain = array.dtype.kind in "fiub" and array.dtype.itemsize <= 8
-    if plain and (weights is None or weights.min() > 0):
+    is_plain = array.dtype.kind in "fiub" and array.dtype.itemsize <= 8
+    if is_plain and (weights is None or weights.min() > 0):
         targets = np.empty(n)
         low, high, others = _signs(frozen(array), targets)
         if others == 0 and low != high and max(abs(low), abs(high)) < EXACT:
@@ -122,15 +109,12 @@ def targets_of(
 
 
 def other_targets(targets: Any, loss: Any, weights: FloatArray) -> FloatArray:
-    """Targets for the same data, copied; two classes of positive weight if the loss needs them."""
+    """Targets for the same data, copied; −1 and +1 if the loss is for two classes."""
     values = np.array(targets, dtype=np.float64)
     if values.shape != weights.shape:
         raise ValueError(f"targets must have shape {weights.shape}, got {values.shape}.")
-    if loss.classification and len(np.unique(values[weights > 0])) != 2:
-        raise ValueError(
-            "every class needs at least one example with a positive weight, and so do "
-            "the others. Leave classes without weight out of y."
-        )
+    if loss.classification and not (np.abs(values) == 1.0).all():
+        raise ValueError(f"targets must be -1 or +1 for loss {loss_name(loss)!r}.")
     return values
 
 

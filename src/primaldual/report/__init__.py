@@ -9,5 +9,14 @@ from .faceoff_page import page
 from .facts import numbers
 from .figures import advice_figure, result_figure
 from .notebook import advice_html, result_html
+from .path_page import path_page
 
-__all__ = ["advice_figure", "advice_html", "numbers", "page", "result_figure", "result_html"]
+__all__ = [
+    "advice_figure",
+    "advice_html",
+    "numbers",
+    "page",
+    "path_page",
+    "result_figure",
+    "result_html",
+]

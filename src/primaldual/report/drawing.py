@@ -20,6 +20,9 @@ PRIMAL, DUAL, THIRD = "#2f7fc1", "#d9701e", "#4c9f70"
 # Text and axes. On the page it is replaced by the colour of the page's text.
 INK = "#1b1f24"
 
+# Until the package is on PyPI; in a checkout of it.
+INSTALL = "pip install '.[all]' in a checkout of primaldual"
+
 _LOOK: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -46,9 +49,7 @@ def require_plots(*names: str) -> None:
     """Say what to install if one of these modules, all of them by default, is absent."""
     missing = [name for name in names or ("matplotlib", "jinja2") if find_spec(name) is None]
     if missing:
-        raise ModuleNotFoundError(
-            f"Figures and the page need {' and '.join(missing)}: pip install 'primaldual[plots]'."
-        )
+        raise ModuleNotFoundError(f"Figures and the page need {' and '.join(missing)}: {INSTALL}.")
 
 
 @contextmanager

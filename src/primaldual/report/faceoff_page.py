@@ -8,11 +8,11 @@ from typing import Any
 
 from ..face_off import FaceOff
 from ..losses.custom import loss_name
+from ..wording import grouped
 from .drawing import require_plots, svg
 from .facts import numbers
 from .figures import gap_figure, spread_figure, work_figure
 from .template import cell, render
-from .text import grouped
 
 LONGEST = 120  # letters of a feature's name
 
@@ -97,7 +97,7 @@ def _nonzeros(count: float) -> str:
 
 def _work_in_words(facts: dict[str, Any]) -> str:
     return "; ".join(
-        f"{name} predicted at most {cell(entry['predicted_passes'])} passes, "
+        f"{name} predicted {cell(entry['predicted_passes'])} passes, "
         f"made {cell(entry['passes'])}{'' if entry['arrived'] else ' and did not arrive'}"
         for name, entry in facts["contenders"].items()
     )

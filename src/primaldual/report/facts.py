@@ -12,16 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from .._types import Side
-from ..complexity import Complexity
-from ..face_off import FaceOff
+from ..face_off import ENGINE, FaceOff
 from ..losses.custom import loss_name
-from ..methods import METHODS
 from ..problem import Coordinates
 from ..result import Result
-from .text import level, number, times
+from ..theory import TIE
+from ..wording import finite, level, number, times
 
-# Ratios closer to 1 than this are called a close call, as in ``Advice``.
-CLOSE_CALL = 1.1
 # The number of largest coefficients that the page lists.
 TOP = 10
 
@@ -56,26 +53,28 @@ def verdict(outcome: FaceOff) -> Verdict:
     prediction is about the paper's two methods, nsync and quartz, and is judged by them where both
     ran; else by the best contender of each side.
     """
-    fastest = outcome.fastest
+    fastest = outcome.fastest_of(outcome.rivals)
     best = best_of_sides(outcome)
     judged = {"primal": "nsync", "dual": "quartz"}
     if not set(judged.values()) <= set(outcome.results):
         judged = dict(best)
     prediction = _prediction(outcome, list(judged.values()))
     if not _arrived(outcome, fastest):
-        headline = "No method converged"
-        sentences = [_nobody(outcome)]
+        engine = ENGINE in outcome.results and _arrived(outcome, ENGINE)
+        headline = "Only the engine converged" if engine else "No method converged"
+        sentences = [_nobody(outcome, engine)]
         winner: Side | None = None
     elif len(best) < 2:
-        headline = f"{fastest}: {number(made(outcome, fastest, 'passes'))} passes"
+        headline = f"{fastest}: {_passes(outcome, fastest)}"
         sentences = [_one_side(outcome)]
         winner = None
     else:
-        winner = METHODS[fastest].side
+        winner = outcome.side_of(fastest)
         other = best["dual" if winner == "primal" else "primal"]
         headline = _headline(outcome, winner, fastest, other)
         sentences = [_race(outcome, fastest, other), *_by_the_clock(outcome, fastest, other)]
     sentences.append(_theory(outcome, prediction, judged, best))
+    sentences += _engine(outcome)
     return Verdict(
         headline,
         winner,
@@ -89,8 +88,8 @@ def verdict(outcome: FaceOff) -> Verdict:
 def best_of_sides(outcome: FaceOff) -> dict[str, str]:
     """Side -> its contender with the fewest passes, for the sides that took part."""
     by_side: dict[str, list[str]] = {}
-    for name in outcome.results:
-        by_side.setdefault(METHODS[name].side, []).append(name)
+    for name in outcome.rivals:
+        by_side.setdefault(outcome.side_of(name), []).append(name)
     return {side: outcome.fastest_of(names) for side, names in by_side.items()}
 
 
@@ -126,69 +125,91 @@ def _headline(outcome: FaceOff, winner: Side, fastest: str, other: str) -> str:
     lost = "primal" if winner == "dual" else "dual"
     factor = theirs / ours if ours else math.inf
     if not _arrived(outcome, other):
-        if CLOSE_CALL <= factor < math.inf:
+        if TIE <= factor < math.inf:
             return f"{side}, more than {times(factor)} less work"
         return f"{side}: the {lost} side did not arrive"
     if theirs == 0:
         return "Both sides are there at the start"
     if ours == 0:
         return f"{side}: there at the start"
-    if factor < CLOSE_CALL:
+    if factor < TIE:
         return f"A close call: {winner} by a hair" if factor > 1 else "A tie"
     return f"{side}, {times(factor)} less work"
 
 
-def _named(name: str) -> str:
-    return f"{name} ({METHODS[name].side})"
+def _named(outcome: FaceOff, name: str) -> str:
+    return f"{name} ({outcome.side_of(name)})"
+
+
+def _passes(outcome: FaceOff, name: str) -> str:
+    count = number(made(outcome, name, "passes"))
+    return f"{count} {'pass' if count == '1' else 'passes'}"
 
 
 def _cost(outcome: FaceOff, name: str) -> str:
-    passes, seconds = made(outcome, name, "passes"), made(outcome, name, "seconds")
-    return f"{number(passes)} passes and {number(seconds)}\N{NO-BREAK SPACE}s"
+    seconds = number(made(outcome, name, "seconds"))
+    return f"{_passes(outcome, name)} and {seconds}\N{NO-BREAK SPACE}s"
 
 
 def _race(outcome: FaceOff, fastest: str, other: str) -> str:
     begin = (
-        f"{_named(fastest)} reached a relative duality gap of {level(outcome.tol)} in "
+        f"{_named(outcome, fastest)} reached a relative duality gap of {level(outcome.tol)} in "
         f"{_cost(outcome, fastest)}"
     )
     if _arrived(outcome, other):
-        return f"{begin}, {_named(other)} in {_cost(outcome, other)}."
+        return f"{begin}, {_named(outcome, other)} in {_cost(outcome, other)}."
     run = worst(outcome.results[other])
     return (
-        f"{begin}; {_named(other)} did not: its gap was {number(run.certificate.relative_gap)} "
-        f"after {_cost(outcome, other)}. {run.status.value}"
+        f"{begin}; {_named(outcome, other)} did not: its gap was "
+        f"{number(run.certificate.relative_gap)} after {_cost(outcome, other)}. {run.status.value}"
     )
 
 
 def _by_the_clock(outcome: FaceOff, fastest: str, other: str) -> list[str]:
     """A sentence where seconds and passes disagree."""
     ours, theirs = made(outcome, fastest, "seconds"), made(outcome, other, "seconds")
-    if not _arrived(outcome, other) or ours < CLOSE_CALL * theirs or theirs == 0:
+    if not _arrived(outcome, other) or ours < TIE * theirs or theirs == 0:
         return []
     return [
-        f"By the clock it is the other way round: {_named(other)} was {times(ours / theirs)} "
-        "faster, as its steps cost less time for each nonzero."
+        f"By the clock it is the other way round: {_named(outcome, other)} was "
+        f"{times(ours / theirs)} faster, as its steps cost less time for each nonzero."
     ]
 
 
-def _nobody(outcome: FaceOff) -> str:
-    closest = outcome.fastest
+def _engine(outcome: FaceOff) -> list[str]:
+    """What a fit would take, where the engine ran."""
+    if ENGINE not in outcome.results:
+        return []
+    run = worst(outcome.results[ENGINE])
+    used = list(dict.fromkeys(run.trace.methods))
+    ways = " and then ".join(used)
+    if not run.converged:
+        return [
+            f"A fit takes the engine, here {ways}, which came to "
+            f"{number(run.certificate.relative_gap)} in {_cost(outcome, ENGINE)}. "
+            f"{run.status.value}"
+        ]
+    return [f"A fit takes the engine, here {ways}: {_cost(outcome, ENGINE)}."]
+
+
+def _nobody(outcome: FaceOff, engine: bool) -> str:
+    closest = outcome.fastest_of(outcome.rivals)
     run = worst(outcome.results[closest])
     return (
-        f"No contender reached a relative duality gap of {level(outcome.tol)}. "
-        f"{_named(closest)} came closest, with {number(run.certificate.relative_gap)} after "
-        f"{_cost(outcome, closest)}. {run.status.value}"
+        f"No {'other ' if engine else ''}contender reached a relative duality gap of "
+        f"{level(outcome.tol)}. "
+        f"{_named(outcome, closest)} came closest, with "
+        f"{number(run.certificate.relative_gap)} after {_cost(outcome, closest)}. "
+        f"{run.status.value}"
     )
 
 
 def _one_side(outcome: FaceOff) -> str:
-    fastest = outcome.fastest
-    among = (
-        "" if len(outcome.results) == 1 else f", the fewest of {len(outcome.results)} contenders"
-    )
+    fastest = outcome.fastest_of(outcome.rivals)
+    count = len(outcome.rivals)
+    among = "" if count == 1 else f", the fewest of {count} contenders"
     return (
-        f"{_named(fastest)} reached a relative duality gap of {level(outcome.tol)} in "
+        f"{_named(outcome, fastest)} reached a relative duality gap of {level(outcome.tol)} in "
         f"{_cost(outcome, fastest)}{among}. No contender was of the other side, so the two sides "
         "were not compared."
     )
@@ -198,16 +219,16 @@ def _prediction(outcome: FaceOff, judged: Sequence[str]) -> Literal["held", "fai
     if len(judged) < 2 or not any(_arrived(outcome, name) for name in judged):
         return "undecided"
     first = outcome.fastest_of(judged)
-    return "held" if METHODS[first].side == outcome.advice.side else "failed"
+    return "held" if outcome.side_of(first) == outcome.advice.theory.side else "failed"
 
 
 def _theory(outcome: FaceOff, prediction: str, judged: dict[str, str], best: dict[str, str]) -> str:
-    advice = outcome.advice
-    if advice.dual.total == math.inf:
-        return f"Theory compares no costs here: {advice.reason}"
-    factor = max(advice.ratio, 1 / advice.ratio) if advice.ratio > 0 else 1.0
-    margin = f"{times(factor)} less work" if factor >= CLOSE_CALL else "by a hair"
-    text = f"Theory names the {advice.side}, {margin}: {advice.reason} "
+    theory = outcome.advice.theory
+    if theory.dual.total == math.inf:
+        return f"Theory compares no costs here: {theory.reason}"
+    factor = max(theory.ratio, 1 / theory.ratio) if theory.ratio > 0 else 1.0
+    margin = f"{times(factor)} less work" if factor >= TIE else "by a hair"
+    text = f"Theory names the {theory.side}, {margin}: {theory.reason} "
     if prediction == "undecided":
         return text + "These runs do not decide whether that is so."
     between = "" if judged == best else " between nsync and quartz, the two methods it is about"
@@ -241,12 +262,12 @@ def numbers(outcome: FaceOff) -> dict[str, Any]:
     """
     said = verdict(outcome)
     advice, problem = outcome.advice, outcome.problem
-    return _finite(
+    return finite(
         {
             "verdict": {
                 "headline": said.headline,
                 "winner": said.winner,
-                "fastest": outcome.fastest,
+                "fastest": outcome.fastest if _arrived(outcome, outcome.fastest) else None,
                 "prediction": said.prediction,
                 "passes_ratio": said.passes.value,
                 "passes_relation": said.passes.relation,
@@ -267,13 +288,7 @@ def numbers(outcome: FaceOff) -> dict[str, Any]:
                 "features_spread": _spread(problem.features),
                 "examples_spread": _spread(problem.examples),
             },
-            "advice": {
-                "side": advice.side,
-                "ratio": advice.ratio,
-                "reason": advice.reason,
-                "primal": _work(advice.d, advice.primal),
-                "dual": _work(advice.n, advice.dual),
-            },
+            "advice": advice.numbers(),
             "contenders": {name: _contender(outcome, name) for name in outcome.results},
             "coefficients": _coefficients(outcome),
             "settings": {
@@ -320,15 +335,6 @@ def _spread(side: Coordinates) -> dict[str, float]:
     }
 
 
-def _work(coordinates: int, costs: Complexity) -> dict[str, float]:
-    return {
-        "coordinates": coordinates,
-        "iterations": costs.iterations,
-        "cost": costs.cost,
-        "total": costs.total,
-    }
-
-
 def predicted_passes(outcome: FaceOff, name: str) -> float:
     """The passes to ``tol`` that theory allows a contender; infinite where it states none."""
     total = outcome.predictions[name].total
@@ -341,7 +347,7 @@ def _contender(outcome: FaceOff, name: str) -> dict[str, Any]:
     runs = outcome.results[name]
     run = worst(runs)
     return {
-        "side": METHODS[name].side,
+        "side": outcome.side_of(name),
         "runs": len(runs),
         "arrived": _arrived(outcome, name),
         "status": run.status.name.lower(),
@@ -371,14 +377,3 @@ def _coefficients(outcome: FaceOff) -> dict[str, Any]:
 
 def _sampling_name(sampling: Any) -> str | None:
     return sampling if sampling is None or isinstance(sampling, str) else type(sampling).__name__
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_finite(entry) for entry in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
-    return value

@@ -14,9 +14,9 @@ from ..face_off import FaceOff
 from ..methods import METHODS
 from ..problem import Coordinates, Problem
 from ..result import Result
+from ..wording import duration, number, power_of_ten
 from .drawing import DUAL, INK, PRIMAL, THIRD, look, new_figure, require_plots
 from .facts import made, predicted_passes
-from .text import number, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ SIZE = 11.0
 
 
 def advice_figure(advice: Advice) -> Figure:
-    """Where the nonzeros are, and what each side may cost at most.
+    """Where the nonzeros are, and what each side should take.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def advice_figure(advice: Advice) -> Figure:
     >>> X = np.random.default_rng(0).standard_normal((50, 4))
     >>> figure = advise(Problem(X, np.sign(X[:, 0]), lam=0.02)).plot()
     >>> [axes.get_xlabel() for axes in figure.axes]
-    ['nonzeros in a feature', 'nonzeros in an example', 'passes per digit, at most']
+    ['nonzeros in a feature', 'nonzeros in an example', 'expected seconds']
     """
     require_plots("matplotlib")
     with look():
@@ -131,7 +131,7 @@ def draw_spread(
             color=INK,
             linestyle=":",
             linewidth=1.6,
-            label=f"weighted mean {number(typical)}",
+            label=f"mean {number(typical)}",
         )
     axes.set(
         xlabel=f"nonzeros in {'a feature' if name == 'features' else 'an example'}",
@@ -163,9 +163,9 @@ def draw_work(axes: Any, outcome: FaceOff) -> None:
     start = _log_start([*predicted, *measured])
     end = start
     for k, name in enumerate(names):
-        colour = COLOURS[METHODS[name].side]
+        colour = COLOURS[outcome.side_of(name)]
         arrived = np.isfinite(outcome.passes(name))
-        bound = f"at most {number(predicted[k])}" if np.isfinite(predicted[k]) else "no bound"
+        bound = f"predicted {number(predicted[k])}" if np.isfinite(predicted[k]) else "no bound"
         label = number(measured[k]) if arrived else f"not there after {number(measured[k])}"
         first, second = _reach(predicted[k], start), _reach(measured[k], start)
         axes.barh(
@@ -181,28 +181,33 @@ def draw_work(axes: Any, outcome: FaceOff) -> None:
                 size="small",
             )  # fmt: skip
         end = max(end, first, second)
-    axes.set_yticks(range(len(names)), labels=[f"{name}\n{METHODS[name].side}" for name in names])
+    axes.set_yticks(
+        range(len(names)), labels=[f"{name}\n{outcome.side_of(name)}" for name in names]
+    )
     axes.set(ylim=(len(names) - 0.5, -0.5), xlabel="passes over the data")
     axes.set_xscale("log")
     # Room for the words behind the longest bar.
     axes.set_xlim(start, end * (end / start) ** 0.75 if end > start else start * 10)
     axes.tick_params(axis="y", length=0)
     _powers(axes.xaxis)
+    # The room for words has no numbers: no bar is there.
+    ticks = [tick for tick in axes.get_xticks() if start <= tick <= max(end, start * 10)]
+    axes.set_xticks(ticks)
 
 
 def _draw_advice(axes: Any, advice: Advice) -> None:
-    """One bar a side: the passes for one more digit, at most."""
-    values = {"primal": advice.primal.passes(0.1), "dual": advice.dual.passes(0.1)}
+    """One bar a side: the seconds that it should take, the verdict's filled."""
+    values = {name: side.seconds for name, side in advice.sides.items()}
     lengths = [value if np.isfinite(value) else 0.0 for value in values.values()]
     for k, (side, value) in enumerate(zip(values, lengths, strict=True)):
         axes.barh(k, value, 0.5, facecolor="none", edgecolor=COLOURS[side], linewidth=1.4)
         if side == advice.side:
             axes.barh(k, value, 0.5, color=COLOURS[side], alpha=0.45)
-        words = number(value) if np.isfinite(values[side]) else "no bound"
+        words = duration(value) if np.isfinite(values[side]) else "no method"
         axes.annotate(words, (value, k), xytext=(4, 0), textcoords="offset points", va="center")
     axes.set_yticks([0, 1], labels=list(values))
     axes.set(
-        xlabel="passes per digit, at most",
+        xlabel="expected seconds",
         xlim=(0, 1.25 * max(lengths) or 1.0),
         ylim=(1.6, -0.6),
     )

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .text import grouped, level, number
+from ..wording import grouped, level, number
 
 HERE = Path(__file__).parent
 

@@ -64,7 +64,14 @@ class Importance:
     def plan(cls, side: Coordinates) -> Importance:
         """Importance sampling of the side, eq. (14)."""
         s = side.curvature(serial_eso(side))
-        return cls(s / s.sum())
+        with np.errstate(over="ignore"):
+            total = s.sum()
+        if not np.isfinite(total):
+            raise ValueError(
+                "importance sampling needs finite squared norms, but those of the data overflow. "
+                "Scale the data, or use the method auto."
+            )
+        return cls(s / total)
 
     def probabilities(self) -> FloatArray:
         """The p given."""

@@ -7,6 +7,6 @@ what was done and decides when to stop, ``best`` keeps what was proved.
 from __future__ import annotations
 
 from .door import require_usable, solve
-from .loop import Start
+from .run import Start
 
 __all__ = ["Start", "require_usable", "solve"]

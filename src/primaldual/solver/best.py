@@ -12,8 +12,8 @@ from ..problem.base import LinearProblem
 class Best:
     """The best points so far, each with its certificate; none is ever lost."""
 
-    def __init__(self, problem: LinearProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: LinearProblem, tol: float) -> None:
+        self.problem, self.tol = problem, tol
         self.upper: Certificate | None = None  # smallest P(w)
         self.lower: Certificate | None = None  # largest D(α): earlier dual values stay valid bounds
 
@@ -25,12 +25,26 @@ class Best:
         if alpha is not None:
             moved = self.problem.rebalanced(alpha)
             alpha = alpha.copy() if moved is alpha else moved
-        seen = self.problem.certify(None if w is None else w.copy(), alpha)
-        if self.upper is None or seen.primal < self.upper.primal:
+        seen = self.problem.certify(None if w is None else w.copy(), alpha, tol=self.tol)
+        # Written so that what is not a number is replaced by anything else.
+        if self.upper is None or not self.upper.primal <= seen.primal:
             self.upper = seen
-        if self.lower is None or seen.dual > self.lower.dual:
+        if self.lower is None or not self.lower.dual >= seen.dual:
             self.lower = seen
         return seen
+
+    def look_at_zero(self) -> None:
+        """Let w = 0 and α = 0 be candidates, where they may be better than what has been seen.
+
+        With a free intercept its value is known only after a look.
+        """
+        known = self.upper is not None and self.upper.primal <= self.problem.primal_at_zero
+        if not known or self.problem.fit_intercept or not self.dual > -np.inf:
+            self.look(np.zeros(self.problem.shapes[0]), None)
+        assert self.lower is not None
+        if not self.relative_gap <= 1.0 and isinstance(self.lower.alpha, np.ndarray):
+            # α = 0 proves P* ≥ 0 for every loss whose smallest value is 0.
+            self.look(*(np.zeros(shape) for shape in self.problem.shapes))
 
     @property
     def dual(self) -> float:
@@ -51,9 +65,8 @@ class Best:
         assert self.upper is not None and self.lower is not None
         if self.upper is self.lower:
             return self.upper
-        joined = self.problem.certify(self.upper.w, self.lower.alpha, self.upper.intercept)
-        return min(self.upper, self.lower, joined, key=lambda pair: pair.gap)
-
-    def proves(self, tol: float) -> bool:
-        """Whether a gap from scratch meets ``tol``."""
-        return self.relative_gap <= tol and self.certificate().relative_gap <= tol
+        joined = self.problem.certify(
+            self.upper.w, self.lower.alpha, self.upper.intercept, self.tol
+        )
+        # Of equal gaps, infinite ones for example, that of the smallest P(w).
+        return min(self.upper, joined, self.lower, key=lambda pair: (pair.gap, pair.primal))

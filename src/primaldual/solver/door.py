@@ -11,24 +11,27 @@ from .. import checkpoints
 from .._types import FloatArray
 from ..advice import Advice
 from ..engine import SIDES, Auto
-from ..engine.softmax import softmax_method
+from ..engine.on_parts import parts_method
+from ..engine.softmax import SoftmaxAuto
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
 from ..methods.base import ANY_SAMPLING, as_written, completed, coordinates
 from ..methods.engine import engine_method
+from ..methods.parts import ON_PARTS
 from ..problem import Problem
 from ..problem.multinomial import Multinomial
+from ..problem.on_parts import PartsProblem
 from ..result import Result
 from ..samplings import SAMPLINGS, Sampling, as_sampling
-from .loop import Start, solved
-from .run import Callback, Limits, Run
+from .loop import solved
+from .run import Callback, Limits, Run, Start
 from .seeds import generator
 
 NUMBERS = (float, int, np.number)
 
 
 def solve(
-    problem: Problem | Multinomial,
+    problem: Problem | Multinomial | PartsProblem,
     method: str | Method | Advice = "auto",
     sampling: str | Sampling | None = None,
     tol: float = 1e-6,
@@ -45,7 +48,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem or Multinomial
+    problem : Problem, Multinomial or PartsProblem
     method : str or Method
         A name in ``METHODS``, one of its classes or objects, or "auto": the engine picks the
         method that should be cheapest, watches it, and changes it if it is slow. An ``Advice`` on
@@ -57,7 +60,7 @@ def solve(
     max_passes : float
         Stop after this many passes; a pass visits as many nonzeros as the data has.
     max_time : float, optional
-        Stop after this many seconds, checks included, compilation not.
+        Stop after this many seconds, checks included, compiling and loading of kernels not.
     seed : int, Generator, optional
         The same seed gives the same bits.
     callback : callable, optional
@@ -86,7 +89,9 @@ def solve(
     (True, True)
     """
     limits = _limits(tol, max_passes, max_iter, max_time)
-    begin = _start_point(problem, start)
+    if isinstance(problem, PartsProblem):
+        problem = problem.metered()
+    begin = Start() if start is None else _start_point(problem, start)
     name, runner = _as_method(problem, method, tol, side, begin.is_guess)
     chosen = require_usable(problem, name, runner, sampling)
     rng = generator(seed)
@@ -107,14 +112,16 @@ def solve(
         return result
 
 
-def _as_method(
-    problem: Problem | Multinomial, method: Any, tol: float, side: str, warm: bool
-) -> tuple[str, Method]:
+def _as_method(problem: Any, method: Any, tol: float, side: str, warm: bool) -> tuple[str, Method]:
     """The method's name and the method, ready to start."""
     if side not in SIDES:
         raise ValueError(f"side must be one of {', '.join(SIDES)}, got {side!r}.")
     if isinstance(method, str) and method == "auto":
-        return "auto", _engine(problem, tol, side, warm)
+        if isinstance(problem, Multinomial):
+            return "auto", SoftmaxAuto(tol, side)
+        if isinstance(problem, PartsProblem):
+            return "auto", parts_method(side)
+        return "auto", Auto(tol, side, warm)
     if side != "auto":
         raise ValueError(
             f"side={side!r} needs method='auto', got {method!r}: a method has a side of its own. "
@@ -123,8 +130,11 @@ def _as_method(
     if isinstance(method, Advice):
         return "auto", Auto(tol, first=_advised(problem, method))
     if isinstance(method, str):
-        if isinstance(problem, Multinomial):
-            raise ValueError(f"method must be 'auto' for a Multinomial, got {method!r}.")
+        if isinstance(problem, PartsProblem) and method in ON_PARTS:
+            return method, ON_PARTS[method]()
+        if not isinstance(problem, Problem):
+            kind = type(problem).__name__
+            raise ValueError(f"method must be 'auto' for a {kind}, got {method!r}.")
         if method not in METHODS:
             raise ValueError(f"method must be one of auto, {', '.join(METHODS)}, got {method!r}.")
         return method, engine_method(method, tol) if method in ENGINE else METHODS[method]()
@@ -140,27 +150,14 @@ def _as_method(
     return names.get(type(method), type(method).__name__), completed(method)
 
 
-def _engine(problem: Problem | Multinomial, tol: float, side: str, warm: bool) -> Method:
-    """The engine for a kind of problem, free to choose or kept to one side."""
-    if isinstance(problem, Multinomial):
-        chosen: Method = softmax_method(problem, side, tol)
-        return chosen
-    return Auto(tol, side, warm)
-
-
 def _advised(problem: Any, advice: Advice) -> str:
     """The method that the advice names."""
-    if advice.practice is None:
-        raise ValueError(
-            "method: this advice comes without its data, so it names no method. "
-            "Ask again: solve(problem, advise(problem))."
-        )
     if (advice.n, advice.d) != (problem.n, problem.d):
         raise ValueError(
             f"method: the advice is on {advice.n} examples of {advice.d} features, the problem has "
             f"{problem.n} of {problem.d}. Ask again: solve(problem, advise(problem))."
         )
-    return advice.practice.method
+    return advice.verdict.method
 
 
 def require_usable(problem: Any, name: str, method: Method, sampling: Any) -> Sampling | None:
@@ -198,8 +195,6 @@ def require_usable(problem: Any, name: str, method: Method, sampling: Any) -> Sa
 
 def _start_point(problem: Any, start: Any) -> Start:
     """w and α to start from, each checked, or None."""
-    if start is None:
-        return Start()
     pair = (start.w, start.alpha) if hasattr(start, "alpha") else start
     try:
         w, alpha = pair

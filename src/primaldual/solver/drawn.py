@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..methods.base import CHUNK, coordinates
+from ..result import Status
 from ..samplings import Draws, Sampling
 from .run import Run
 
@@ -47,7 +48,7 @@ class Drawn:
         for chunk in _chunks(self.draws, self.side.counts, self.at):
             run.advance(chunk)
             self.at += chunk.steps
-            if run.is_out_of_time():
+            if run.limit() is Status.MAX_TIME:
                 break
             if self.pause is not None:
                 self.pause()

@@ -57,7 +57,7 @@ class OwnOrder:
                 break
             self.expected = run.problem.relative(estimate)
             reached = self.expected * self.factor <= run.limits.tol
-            if reached or self.rounds >= self.due or run.is_over():
+            if reached or self.rounds >= self.due or run.limit() is not None:
                 break
         self.checked = True
         every = CHEAP_ROUNDS if cheap and run.callback is None else 1

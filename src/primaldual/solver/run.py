@@ -6,17 +6,41 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from numpy.random import Generator
+
+from .._numba.clock import Until, now
+from .._types import FloatArray
 from ..methods import METHODS, Method
 from ..result import Progress, Result, Status, Trace
 from .best import Best
-from .clock import Clock
 
 # Checks in a row without a fall of the gap by 1 % after which it is taken to have stopped falling.
 STALL_CHECKS = 12
 # The same on a non-smooth loss, on which coordinate descent has no rate: five times as many.
 STALL_CHECKS_NON_SMOOTH = 60
+# Passes that a call of a method counts at most which factors a matrix: about the readings of the
+# data in a step. Its multiply-adds, d for every entry, would use up max_passes in seconds.
+FACTORED_PASSES = 4.0
 
 Callback = Callable[[Progress], Any]
+
+
+class Start(NamedTuple):
+    """Where a solve starts; None for what is not given.
+
+    A start is certified before the first step, which costs about a pass over the data and ends the
+    solve if it meets ``tol``. A guess, of which that is not expected, is certified only if the
+    solve ends without convergence.
+    """
+
+    w: FloatArray | None = None
+    alpha: FloatArray | None = None
+    is_guess: bool = False
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is one."""
+        return self.w is not None or self.alpha is not None
 
 
 class Limits(NamedTuple):
@@ -39,60 +63,88 @@ class Run:
         self.state: Any = None  # the method's
         self.nnz = max(problem.matrix.nnz, 1)
         self.visited = 0.0  # nonzeros
+        self.passes = 0.0  # over the data
         self.iterations = 0.0  # passes of coordinate descent, steps of other methods
-        self.clock = Clock()
-        self.best = Best(problem)
+        self.seconds = 0.0  # in the method, without checks and without compiling kernels
+        self.began = now()
+        self.end = self.began + limits.max_time
+        self.best = Best(problem, limits.tol)
         self.trace = Trace()
         self.status: Status | None = None
-
-    @property
-    def passes(self) -> float:
-        """Passes over the data so far."""
-        return self.visited / self.nnz
 
     def advance(self, draws: Any = None) -> float:
         """Let the method take its next steps; return the nonzeros visited."""
         running = METHODS.get(self.method.label(self.state) or self.name, self.method)
-        with self.clock:
-            work = self.method.advance(self.state, draws)
-        self.visited += work
+        # What a sampling draws comes in pieces. A method's own round may be long: it is left, as
+        # it would be by Ctrl-C, when the time is over.
+        entered = now()
+        try:
+            if draws is None and self.limits.max_time < math.inf:
+                with Until(self.end):
+                    work = self.method.advance(self.state, draws)
+            else:
+                work = self.method.advance(self.state, draws)
+        finally:
+            self.seconds += now() - entered
+        self.visited += min(work, FACTORED_PASSES * self.nnz) if running.factors else work
+        self.passes = self.visited / self.nnz
         # The passes of coordinate descent are its iterations.
         self.iterations += work / self.nnz if running.samplings or running.descends else 1.0
         return work
 
-    def is_over(self) -> bool:
-        """Whether a limit is reached."""
-        limits = self.limits
-        return (
-            self.passes >= limits.max_passes
-            or self.iterations >= limits.max_iter
-            or self.is_out_of_time()
-        )
+    def begin(self, sampling: Any, start: Start, rng: Generator) -> None:
+        """Let the method start."""
+        entered = now()
+        try:
+            with Until(self.end):
+                self.state = self.method.start(
+                    self.problem, sampling, w=start.w, alpha=start.alpha, rng=rng
+                )
+        finally:
+            self.seconds += now() - entered
 
-    def is_out_of_time(self) -> bool:
-        """Whether max_time is over."""
-        return self.limits.max_time < math.inf and self.clock.elapsed > self.limits.max_time
+    def limit(self) -> Status | None:
+        """The limit that is reached, if one is."""
+        if self.end < math.inf and now() > self.end:
+            return Status.MAX_TIME
+        if self.passes >= self.limits.max_passes:
+            return Status.MAX_PASSES
+        return Status.MAX_ITER if self.iterations >= self.limits.max_iter else None
 
     def check(self) -> None:
         """Certify the iterate, record it, call the callback, and decide whether to stop."""
-        label, best = self.method.label(self.state) or self.name, self.best
+        label, best, tol = self.method.label(self.state) or self.name, self.best, self.limits.tol
         seen = best.look(*self.method.iterate(self.state))
-        entry = Progress(
-            self.passes, self.clock.seconds, seen.primal, best.dual, best.relative_gap, label,
-            self.iterations,
-        )  # fmt: skip
-        self.trace.entries.append(entry)
+        entry = self._record(seen.primal, label)
         asked = self.callback is not None and self.callback(entry._replace(proof=seen)) is True
         if not math.isfinite(seen.primal):
             self.status = Status.NOT_FINITE
-        elif best.proves(self.limits.tol):
+        elif best.relative_gap <= tol and best.certificate().relative_gap <= tol:
             self.status = Status.CONVERGED
         elif asked:
             self.status = Status.STOPPED
         elif self._is_stalled(label):
             self.status = Status.STALLED
-        elif self.is_over():
-            self.status = self._limit()
+        else:
+            self.status = self.limit()
+
+    def settle(self, start: Start) -> None:
+        """Let the start and zero be candidates, where a run ends without convergence."""
+        if start.is_given:
+            self.best.look(start.w, start.alpha)
+        self.best.look_at_zero()
+        if not self.trace.entries:  # it ended before the method had an iterate
+            assert self.best.upper is not None
+            self._record(self.best.upper.primal, self.name)
+
+    def _record(self, primal: float, label: str) -> Progress:
+        """Note what is known now."""
+        best = self.best
+        entry = Progress(
+            self.passes, self.seconds, primal, best.dual, best.relative_gap, label, self.iterations
+        )
+        self.trace.entries.append(entry)
+        return entry
 
     def _is_stalled(self, name: str) -> bool:
         """Whether the gap of one of the engine's methods has long not fallen."""
@@ -101,12 +153,6 @@ class Run:
             return False
         earlier = self.trace.entries[-1 - checks]
         return earlier.method == name and self.best.relative_gap > 0.99 * earlier.relative_gap
-
-    def _limit(self) -> Status:
-        """The limit that was reached."""
-        if self.is_out_of_time():
-            return Status.MAX_TIME
-        return Status.MAX_PASSES if self.passes >= self.limits.max_passes else Status.MAX_ITER
 
     def result(self) -> Result:
         """The best pair, certified."""
@@ -118,10 +164,9 @@ class Run:
 
     def position(self) -> dict[str, Any]:
         """What to save of the run: what was done, and the best so far."""
-        clock = self.clock
         return {
             "state": self.state,
-            "done": (self.visited, self.iterations, clock.seconds, clock.elapsed),
+            "done": (self.visited, self.iterations, self.seconds, now() - self.began),
             "best": (self.best.upper, self.best.lower),
             "entries": self.trace.entries,
         }
@@ -129,7 +174,9 @@ class Run:
     def go_on(self, saved: dict[str, Any]) -> None:
         """Go back to a saved position; the time that was spent before counts."""
         self.state = saved["state"]
-        self.visited, self.iterations, seconds, elapsed = saved["done"]
-        self.clock.set_back(seconds, elapsed)
+        self.visited, self.iterations, self.seconds, elapsed = saved["done"]
+        self.passes = self.visited / self.nnz
+        self.began = now() - elapsed
+        self.end = self.began + self.limits.max_time
         self.best.upper, self.best.lower = saved["best"]
         self.trace.entries = saved["entries"]

@@ -116,6 +116,15 @@ def test_the_budget_says_how_many_epochs_are_made_at_once():
     assert len(state.gaps) == 2
 
 
+def test_dense_rows_are_not_counted_and_four_entries_take_as_long_as_a_sparse_nonzero():
+    X = np.random.default_rng(0).standard_normal((50, 2000))
+    dense = Problem(X, np.sign(X[:, 0]), lam=0.01)
+    method, state = started(dense, budget=2 * X.size / 4)
+    work = method.advance(state)
+    assert len(state.gaps) == 2 and work == 2 * X.size
+    assert "counts" not in dense.examples.__dict__
+
+
 def test_visiting_neighbours_together_leads_to_the_same_model():
     problem = text_problem("logistic", 1e-3)
     expected = solve(problem, tol=1e-10, seed=0)

@@ -126,7 +126,8 @@ def test_moves_of_rounding_size_are_left_alone():
 def test_points_take_a_part_of_the_datas_memory():
     wide = datasets.random_matrix(1_000_000, 200, 0.002, seed=0)
     problem = Problem(wide, datasets.labels(wide, seed=0), lam=0.1)
-    past = room_for_past(problem)
+    past = room_for_past(problem, True)
     stored = past.alphas.nbytes + past.ws.nbytes + past.moved.nbytes
     assert stored <= 0.4 * 12 * problem.matrix.nnz
-    assert room_for_past(Problem(wide, datasets.labels(wide, seed=0), "probit")).alphas.size == 0
+    without = Problem(wide, datasets.labels(wide, seed=0), "probit")
+    assert room_for_past(without, True).alphas.size == 0

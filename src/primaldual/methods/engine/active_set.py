@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._numba.compile import kernel
+from ..._numba.compile import kernel_part
 from ..._types import IntArray
 
 # How much these matter, in passes to a gap of 1e-6 on three problems of generated text (squared
@@ -44,7 +44,7 @@ def all_active(n: int) -> ActiveSet:
     return ActiveSet(np.arange(n), idle, *(np.array([k]) for k in (n, n, FULL_EVERY, FULL_EVERY)))
 
 
-@kernel
+@kernel_part
 def next_size(active):  # type: ignore[no-untyped-def]
     """The number of examples that the next epoch visits: the active ones, or all if that is due."""
     if active.since_full[0] < active.full_every[0]:
@@ -53,7 +53,7 @@ def next_size(active):  # type: ignore[no-untyped-def]
     return active.order.size
 
 
-@kernel
+@kernel_part
 def shrink(active, visited):  # type: ignore[no-untyped-def]
     """After an epoch over the first ``visited`` examples: move idle ones behind the active ones."""
     order, idle, n = active.order, active.idle, active.order.size

@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from ..._numba.compile import kernel
+from ..._numba.clock import look_at_clock
+from ..._numba.compile import kernel, kernel_part
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, importance_complexity
 from ...data.prefetch import AHEAD, CACHED, CACHED_VECTOR, FAR, prefetch
@@ -23,10 +24,10 @@ from ...losses import loss_quick_gap, loss_quick_step, loss_slopes
 from ...problem import Problem
 from ...problem.intercept import into_plane
 from ...samplings import Draws, Sampling
-from ..base import BUDGET, Method, first_alpha
+from ..base import BUDGET, Method, entries_per_nonzero, first_alpha, row_work
 from ..intercept import Intercept, first_intercept
 from .active_set import IDLE_VISITS, ActiveSet, all_active, next_size, shrink
-from .extrapolation import Past, extrapolate, no_past, remember, room_for_past
+from .extrapolation import Past, extrapolate, remember, room_for_past
 from .orders import random_runs, run_length, shuffle
 
 # The scalar work of a visit in nonzeros, about: 12 to 70 ns, where a nonzero takes 1.6 ns.
@@ -37,7 +38,8 @@ FIRST_EPOCHS, MOST_EPOCHS = 12, 1000
 
 # An epoch after which more than this fraction of the gap is left is slow: points are remembered, to
 # extrapolate from. Less often where an epoch takes at most one budget: there an extrapolation takes
-# about as long.
+# about as long. With 0.25 in place of the latter 0 to 13 % fewer passes, with 0.75 3 % fewer to 9 %
+# more (benchmarks/constants.py).
 SLOW_EPOCH, SLOW_BRIEF_EPOCH = 0.4, 0.5
 
 # The gap after an epoch whose contraction is strong, over what it would be by that alone. With 1
@@ -47,7 +49,7 @@ STRONG = 1.7
 
 # The intercept's centre is extrapolated if of its last three moves each is more than the fraction
 # SLOW of the one before, and the two fractions differ by less than STEADY times what the last one
-# lacks to 1.
+# lacks to 1. With SLOW = 0.1 passes do not change (benchmarks/constants.py).
 SLOW = 0.2
 STEADY = 0.5
 
@@ -82,6 +84,7 @@ class State:
     intercept: Intercept  # b, zero without a free intercept
     moves: FloatArray  # the last three of its centre since that was extrapolated, or NaN
     past: Past  # the points after the last epochs
+    counts: IntArray  # the nonzeros by which a visit of each example is counted
     gaps: FloatArray  # along the last call's epochs, each term before its step
     parts: FloatArray  # the fraction of the examples that each of these epochs visited
     run: int  # neighbours in memory that are visited together
@@ -174,14 +177,14 @@ class DualCD(Method):
         return State(
             problem, first_epoch(int(rng.integers(1, 2**63))), all_active(problem.n),
             _numbers(problem, alpha), w, first_intercept(problem, alpha, w), np.full(3, np.nan),
-            room_for_past(problem) if self.extrapolates else no_past(), np.empty(0), np.empty(0),
-            run_length(problem.n, problem.matrix.nnz),
+            room_for_past(problem, self.extrapolates), row_work(problem.examples), np.empty(0),
+            np.empty(0), run_length(problem.n, problem.matrix.nnz),
         )  # fmt: skip
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """Go on to the end of an epoch; several epochs if they fit into the budget."""
         p, epoch = state.problem, state.epoch
-        visit = p.matrix.nnz / p.n + VISIT  # nonzeros of a visit, about
+        visit = p.matrix.nnz / p.n / entries_per_nonzero(p) + VISIT  # nonzeros of one, about
         slow = SLOW_BRIEF_EPOCH if visit * p.n <= BUDGET else SLOW_EPOCH
         enough = self.tol * p.primal_at_zero * p.n
         fitting = int(self.budget / (visit * p.n)) + 1
@@ -189,9 +192,10 @@ class DualCD(Method):
         gaps, sizes = np.empty((2, most))
         nonzeros, epoch.made[0], epoch.expected[0] = 0, 0, np.inf
         while epoch.made[0] < most and epoch.expected[0] > enough:
+            look_at_clock()
             nonzeros += _descend(
                 int(self.budget / visit) + 1, enough, slow, state.run, gaps, sizes, epoch,
-                state.active, state.moves, state.past, p.examples.counts, p.matrix.nnz,
+                state.active, state.moves, state.past, state.counts, p.matrix.nnz,
                 state.numbers, p.matrix.by_example, p.loss, p.lam * p.n, state.w, state.intercept,
             )  # fmt: skip
             if state.past.known[0] == len(state.past.alphas) > 0:
@@ -282,7 +286,7 @@ def _descend(  # type: ignore[no-untyped-def]
     return nonzeros
 
 
-@kernel
+@kernel_part
 def _begin(epoch, active, run):  # type: ignore[no-untyped-def]
     """Choose the examples of an epoch and their order."""
     size = next_size(active)
@@ -293,7 +297,7 @@ def _begin(epoch, active, run):  # type: ignore[no-untyped-def]
     epoch.size[0], epoch.gap[0] = size, 0.0
 
 
-@kernel
+@kernel_part
 def _end(enough, slow, gaps, sizes, epoch, active, past, alpha, w):  # type: ignore[no-untyped-def]
     """Draw the conclusions from the gap along an epoch."""
     gap, last, size = epoch.gap[0], epoch.last[0], epoch.size[0]
@@ -316,7 +320,7 @@ def _end(enough, slow, gaps, sizes, epoch, active, past, alpha, w):  # type: ign
     shrink(active, size)
 
 
-@kernel
+@kernel_part
 def _nonzeros(order, counts, nnz):  # type: ignore[no-untyped-def]
     """The nonzeros of the examples in ``order``, which are all of them if there are as many."""
     if order.size == counts.size:
@@ -327,7 +331,7 @@ def _nonzeros(order, counts, nnz):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel
+@kernel_part
 def follow(intercept, moves):  # type: ignore[no-untyped-def]
     """Let the centre follow the intercept, and extrapolate it when its moves shrink steadily.
 
@@ -358,7 +362,7 @@ def _visit(  # type: ignore[no-untyped-def]
             later = order[k + 2 * AHEAD]
             prefetch_row(examples, order[k + AHEAD], later)
             if far_targets:
-                prefetch_targets(examples, order[k + 1], w)
+                prefetch_targets(examples, np.uint64(order[k + 1]), w)
             elif far:
                 prefetch_row_near(examples, order[k + 1])
             prefetch(idle, later)

@@ -73,6 +73,7 @@ class GramNewton(Method):
     layout: ClassVar[Layout] = "by_feature"
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
+    factors: ClassVar[bool] = True
 
     def start(
         self,

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
+from ..._numba.clock import look_at_clock
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
 from ...problem import Problem
@@ -206,6 +207,7 @@ def _conjugate_residuals(
     image_of_u, products = image.copy(), 1
     energy = float(u @ image)
     while products < MOST_STEPS and energy > 0:
+        look_at_clock()
         scaled = precondition(image)
         size = float(image @ scaled)
         if not size > 0:

@@ -25,7 +25,7 @@ from .second_order import (
     starting_point,
     take_step,
 )
-from .small_newton import newton_steps
+from .small_newton import Found, newton_steps, quadratic_step
 
 # A first solve on a random sample of the examples costs little and lands near the optimum. The
 # smallest sample has this many examples per feature (of FEWEST_FEATURES at least), each next one
@@ -94,6 +94,7 @@ class Newton(Method):
     layout: ClassVar[Layout] = "by_example"
     free_intercept: ClassVar[bool] = True
     samplings: ClassVar[tuple[str, ...]] = ()
+    factors: ClassVar[bool] = True
 
     def __init__(self, tol: float = 0.0, compiled: bool | None = None) -> None:
         self.tol = tol
@@ -177,23 +178,38 @@ def _advance(state: State, tol: float) -> float:
     """All steps of a small problem, or one step; return the work in visits of a nonzero."""
     p, work = state.problem, 0.0
     if state.compiled:
-        # The first step on a quadratic loss should be the last: neither margins nor α are kept.
+        # On a quadratic loss the first step should be the last: neither margins nor α are kept.
         alone = p.loss.quadratic and state.gap == np.inf
-        by_feature = not alone or p.matrix.is_stored("feature")
-        state.alpha = None if alone else np.empty(p.n)
-        state.z = np.empty(0) if alone else _margins(state)
-        state.w = state.w.copy()
-        found = newton_steps(
-            p.matrix.by_feature if by_feature else p.matrix.by_example, by_feature, p.loss, p.y,
-            p.sample_weight, p.lam * p.n, p.fit_intercept,
-            max(tol, LEAST_GAP) * p.primal_at_zero * p.n, state.w, state.intercept, state.z,
-            state.z if state.alpha is None else state.alpha,
-        )  # fmt: skip
+        found = _only_step(state) if alone else _steps(state, tol)
         state.intercept, state.gap, state.slopes = float(found.b), found.gap / p.n, None
         work = found.steps * _step_work(p)
         if found.finished:
             return work
     return work + _step(state)
+
+
+def _only_step(state: State) -> Found:
+    """The step on a quadratic loss."""
+    p = state.problem
+    state.alpha, state.z, state.w = None, np.empty(0), state.w.copy()
+    by_feature = p.matrix.is_stored("feature")
+    found = quadratic_step(
+        p.matrix.by_feature if by_feature else p.matrix.by_example, by_feature, p.loss, p.y,
+        p.sample_weight, p.lam * p.n, p.fit_intercept, state.w, state.intercept,
+    )  # fmt: skip
+    return Found(*found)
+
+
+def _steps(state: State, tol: float) -> Found:
+    """All steps, in one call."""
+    p = state.problem
+    state.alpha, state.z, state.w = np.empty(p.n), _margins(state), state.w.copy()
+    found = newton_steps(
+        p.matrix.by_feature, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept,
+        max(tol, LEAST_GAP) * p.primal_at_zero * p.n, state.w, state.intercept, state.z,
+        state.alpha,
+    )  # fmt: skip
+    return Found(*found)
 
 
 def _margins(state: State) -> FloatArray:

@@ -11,7 +11,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from ..._numba.compile import inlined, kernel, reordered_kernel
+from ..._numba.clock import look_at_clock
+from ..._numba.compile import inlined, kernel, kernel_part, reordered_kernel
 from ..._types import FloatArray, Layout, Side
 from ...complexity import Complexity
 from ...data.rows import hessian_product, row_add_model, row_dot
@@ -219,6 +220,7 @@ class NewtonCG(Method):
             state.aim *= STRICTER  # it was not proved: a free intercept may be what is off
         most = max(1, self.budget // product_work(p))
         while True:
+            look_at_clock()
             run = _advance(
                 p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept,
                 p.loss.quadratic, state.aim * target, most, state.by_feature, state.by_example, run,
@@ -342,7 +344,7 @@ def _begin(v):  # type: ignore[no-untyped-def]
     return Inner(energy, np.inf, energy, 0.0, 0)
 
 
-@kernel
+@kernel_part
 def _go_on(v, inner):  # type: ignore[no-untyped-def]
     """Before more of them where the model has turned out to be right: none is lost.
 
@@ -354,7 +356,7 @@ def _go_on(v, inner):  # type: ignore[no-untyped-def]
     return Inner(inner.now, inner.last, inner.now, 0.0, 0)
 
 
-@kernel
+@kernel_part
 def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, inner, v):  # type: ignore[no-untyped-def]
     """Up to ``most`` steps of preconditioned conjugate gradients; and whether they are done.
 
@@ -416,7 +418,7 @@ def _move(length, v):  # type: ignore[no-untyped-def]
     return energy, square
 
 
-@kernel
+@kernel_part
 def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ignore[no-untyped-def]
     """Move along delta. If that was a full step, its linearised dual point may prove it small.
 

@@ -42,7 +42,9 @@ def random_runs(seed, run, order):  # type: ignore[no-untyped-def]
     """
     size = order.size
     cut = np.int64(np.uint64(seed) % np.uint64(run))
-    runs = np.arange((size + cut + run - 1) // run)
+    runs = np.empty((size + cut + run - 1) // run, dtype=np.int64)
+    for k in range(runs.size):
+        runs[k] = k
     seed = shuffle(seed, runs)
     at = 0
     for k in range(runs.size):

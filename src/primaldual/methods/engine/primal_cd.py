@@ -8,7 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from ..._numba.compile import kernel
+from ..._numba.clock import look_at_clock
+from ..._numba.compile import kernel, kernel_part
 from ..._types import FloatArray, IntArray, Side
 from ...complexity import Complexity, importance_complexity
 from ...data.prefetch import AHEAD, CACHED, CACHED_VECTOR, FAR, prefetch
@@ -23,11 +24,12 @@ from ...data.rows import (
 )
 from ...problem import Problem
 from ...samplings import Draws, Sampling
-from ..base import BUDGET, Method
+from ..base import BUDGET, Method, entries_per_nonzero, row_work
 from .orders import random_runs, run_length, shuffle
 from .second_order import line_search, set_slopes, starting_point
 
-# Epochs on one quadratic model before a new one is made; more where it is the function itself.
+# Epochs on one quadratic model before a new one is made; more where it is the function itself. With
+# one epoch 0 to 62 % more passes, with four 28 % fewer to 11 % more (benchmarks/constants.py).
 INNER_EPOCHS, EXACT_EPOCHS = 2, 8
 # Rounds in the first call of ``advance`` at most; later at most this fraction of those made so far.
 FIRST_ROUNDS, LATER_ROUNDS = 2, 0.25
@@ -93,6 +95,7 @@ class State:
     z: FloatArray  # its margins
     round: Round  # where in a round it stands
     model: Model  # that of the round
+    counts: IntArray  # the nonzeros by which a visit of each feature is counted
     gaps: FloatArray  # ‖∇P‖²/(2λ) as seen along the last epoch of the last call's rounds
     run: int  # neighbours in memory that are visited together
     gap: float = np.inf  # what it should be now
@@ -161,7 +164,7 @@ class PrimalCD(Method):
         single = n > self.many_examples and n >= SINGLE_RATIO * d
         return State(
             problem, w, np.array([b]), z, first_round(d, int(rng.integers(1, 2**63))),
-            room_for_model(n, d, single), np.empty(0),
+            room_for_model(n, d, single), row_work(problem.features), np.empty(0),
             run_length(d, problem.matrix.nnz),
         )  # fmt: skip
 
@@ -172,14 +175,16 @@ class PrimalCD(Method):
         quadratic = p.loss.quadratic
         inner = EXACT_EPOCHS if quadratic else INNER_EPOCHS
         enough = self.tol * p.primal_at_zero * unit
-        fitting = int(self.budget / ((inner + 1) * (p.matrix.nnz + p.n)))
+        budget = self.budget * entries_per_nonzero(p)
+        fitting = int(budget / ((inner + 1) * (p.matrix.nnz + p.n)))
         most = max(1, min(fitting, max(FIRST_ROUNDS, int(LATER_ROUNDS * state.rounds))))
         gaps, passes = np.empty(most), 0
         current.made[0], current.expected[0] = 0, np.inf
         while current.made[0] < most and current.expected[0] > enough:
+            look_at_clock()
             passes += _rounds(
-                self.budget, gaps, inner, quadratic, enough, state.run,
-                current, state.model, p.features.counts, p.features.rows, p.loss, p.y,
+                budget, gaps, inner, quadratic, enough, state.run,
+                current, state.model, state.counts, p.features.rows, p.loss, p.y,
                 p.sample_weight, p.lam * p.n, p.fit_intercept, state.w, state.b, state.z,
             )  # fmt: skip
         state.gaps, state.gap = gaps[: current.made[0]] / unit, float(current.expected[0]) / unit
@@ -249,7 +254,7 @@ def _rounds(  # type: ignore[no-untyped-def]
     return passes
 
 
-@kernel
+@kernel_part
 def _piece(budget, first, stage, order, counts):  # type: ignore[no-untyped-def]
     """Where a piece of about ``budget`` nonzeros ends that begins with ``first``, and its nonzeros.
 
@@ -262,7 +267,7 @@ def _piece(budget, first, stage, order, counts):  # type: ignore[no-untyped-def]
     return last, spent
 
 
-@kernel
+@kernel_part
 def _make_model(model, loss, z, y, c):  # type: ignore[no-untyped-def]
     """The model at the margins z."""
     first, second, pairs = model.first, model.second, model.pairs
@@ -279,7 +284,7 @@ def _make_model(model, loss, z, y, c):  # type: ignore[no-untyped-def]
     model.gradient[-1], model.unit[0] = total, largest if largest > 0.0 else 1.0
 
 
-@kernel
+@kernel_part
 def _begin_epoch(current, quadratic, run):  # type: ignore[no-untyped-def]
     """Make a random order of the features."""
     if run > 1:
@@ -291,7 +296,7 @@ def _begin_epoch(current, quadratic, run):  # type: ignore[no-untyped-def]
     current.squares[0] = 0.0
 
 
-@kernel
+@kernel_part
 def _end_epoch(current, model, inner, enough, fit_intercept):  # type: ignore[no-untyped-def]
     """Let the intercept take its step; the last epoch of a round leads to the next stage."""
     if fit_intercept:
@@ -302,7 +307,7 @@ def _end_epoch(current, model, inner, enough, fit_intercept):  # type: ignore[no
         model.change[:] = model.delta_b[0]
 
 
-@kernel
+@kernel_part
 def _intercept_step(model):  # type: ignore[no-untyped-def]
     pairs, unit, slope, curvature = model.pairs, model.unit[0], 0.0, 0.0
     for j in range(pairs.shape[0]):
@@ -315,7 +320,7 @@ def _intercept_step(model):  # type: ignore[no-untyped-def]
             pairs[j, 0] += step / unit * pairs[j, 1]
 
 
-@kernel
+@kernel_part
 def _end_round(current, model, loss, y, c, lam_n, w, b, z):  # type: ignore[no-untyped-def]
     """Move along δ, as far as a line search says."""
     delta, change, along, square = model.delta, model.change, 0.0, 0.0

@@ -9,12 +9,14 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ..._numba.compile import kernel, reordered_kernel
+from ..._numba.clock import look_at_clock
+from ..._numba.compile import kernel, kernel_part, reordered_kernel
 from ..._types import FloatArray
 from ...complexity import Complexity
-from ...losses import loss_loop_slopes, loss_nearest_dual, loss_quick_gap
+from ...losses import loss_loop_slopes, loss_quick_gap
 from ...problem import Problem
 from ...problem.base import LinearProblem
+from ...problem.slopes import linearised_dual, set_slopes
 
 # A problem is small if its data is dense and a whole Newton solve is one compiled call of a few ms:
 # n d² is at most SMALL_WORK multiply-adds (a Hessian takes half as many), with no more than
@@ -93,14 +95,6 @@ def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     return first, second
 
 
-@kernel
-def set_slopes(loss, z, y, c, first, second):  # type: ignore[no-untyped-def]
-    """Fill in c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
-    for j in range(z.size):
-        slope, curvature = loss_loop_slopes(loss, z[j], y[j])
-        first[j], second[j] = c[j] * slope, c[j] * curvature
-
-
 def newton_direction(
     p: Problem,
     solve: Callable[[FloatArray], FloatArray],
@@ -109,14 +103,25 @@ def newton_direction(
     second: FloatArray,
 ) -> tuple[FloatArray, float]:
     """δ and its intercept part, where ``solve`` divides by XᵀDiag(h)X + λn I."""
-    delta, delta_b = solve(-gradient), 0.0
-    if p.fit_intercept:
-        column = p.matrix.transposed_times(second)
-        back = solve(column)
-        pivot = float(second.sum()) - float(column @ back)
-        if pivot > 0:
-            delta_b = -(float(first.sum()) + float(column @ delta)) / pivot
-            delta -= delta_b * back
+    if not p.fit_intercept:
+        return solve(-gradient), 0.0
+    column = p.matrix.transposed_times(second)
+    return bordered_direction(solve, gradient, column, float(first.sum()), float(second.sum()))
+
+
+def bordered_direction(
+    solve: Callable[[FloatArray], FloatArray],
+    gradient: FloatArray,
+    column: FloatArray,
+    slope: float,
+    curvature: float,
+) -> tuple[FloatArray, float]:
+    """The same from the sums that belong to the intercept: Xᵀh, Σ_j c_j φ'_j and Σ_j h_j."""
+    delta, back, delta_b = solve(-gradient), solve(column), 0.0
+    pivot = curvature - float(column @ back)
+    if pivot > 0:
+        delta_b = -(slope + float(column @ delta)) / pivot
+        delta -= delta_b * back
     return delta, delta_b
 
 
@@ -140,7 +145,7 @@ def cholesky_solver(
             factor, failed = _factored(scaled, block)
         else:
             factor, failed = dpotrf(scaled.T, lower=0, overwrite_a=1, clean=0)
-        if not failed:
+        if not failed or not more < 1.0:  # numbers that are not finite have no factor
             break
         more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
 
@@ -153,13 +158,14 @@ def cholesky_solver(
 def _factored(hessian: FloatArray, block: int) -> tuple[FloatArray, bool]:
     """The Cholesky factor as LAPACK gives it, in Fortran order, and whether there is none.
 
-    It takes the place of the lower triangle. Made of calls that take a moment each, so that Ctrl-C
-    is heard between them.
+    It takes the place of the lower triangle. Made of calls that take a moment each: Ctrl-C is
+    heard, and the clock is looked at, between them.
     """
     L, size = hessian, len(hessian)
     for first in range(0, size, block):
         own = slice(first, first + block)
         for start in range(first, size, block):
+            look_at_clock()
             rows = slice(start, start + block)
             L[rows, own] -= L[rows, :first] @ L[own, :first].T
             if start == first:
@@ -207,7 +213,7 @@ def solve_in_place(H, g):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@kernel_part
 def take_step(loss, y, c, z, change, first, second, slope, along, square, alpha):  # type: ignore[no-untyped-def]
     """A Newton step along ``change``, by a line search; return its length s and n times the gap.
 
@@ -244,7 +250,9 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second, sh
             first[j], second[j] = c[j] * one, c[j] * two
         slope, curvature = _along(first, second, change, 1.0 / unit)
         if unit == 1.0 and not curvature < np.inf:
-            unit = np.abs(change).max()
+            unit = 0.0
+            for j in range(z.size):
+                unit = max(unit, abs(change[j]))
             at_zero, slope_low, along = at_zero / unit, slope_low / unit, along / unit
             square /= unit
             slope, curvature = _along(first, second, change, 1.0 / unit)
@@ -278,23 +286,6 @@ def _along(first, second, change, scale):  # type: ignore[no-untyped-def]
         slope += first[j] * scaled
         curvature += second[j] * scaled * change[j]
     return slope, curvature
-
-
-@reordered_kernel
-def linearised_dual(loss, y, c, first, second, change, alpha):  # type: ignore[no-untyped-def]
-    """α_j = −(c_j φ'_j + c_j φ''_j ⟨x_j, δ⟩), moved into its domain.
-
-    Return whether that was next to no move, so that w + δ = w(α) still holds.
-    """
-    moved, size = 0.0, 0.0
-    for j in range(alpha.size):
-        alpha[j] = 0.0
-        if c[j] > 0.0:
-            a = -(first[j] + second[j] * change[j]) / c[j]
-            alpha[j] = c[j] * loss_nearest_dual(loss, a, y[j])
-            moved += abs(alpha[j] - c[j] * a)
-            size += abs(alpha[j])
-    return moved <= 1e-9 * size
 
 
 @reordered_kernel

@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import Generator
 
+from ..._numba.clock import look_at_clock
 from ..._numba.compile import kernel
 from ..._types import FloatArray, Side
 from ...complexity import Complexity, importance_complexity
 from ...problem.intercept import intercept_strength
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
-from ..base import Method
+from ..base import CHUNK, Method
 
 
 @dataclass
@@ -80,7 +81,7 @@ class SoftmaxDualCD(Method):
             alpha = problem.nearest_dual(alpha)
         w = problem.primal_point(alpha)
         if problem.fit_intercept:
-            shift = 1.0 / (intercept_strength(problem) * n)
+            shift = 1.0 / (intercept_strength(problem.examples, problem.lam) * n)
             bias[1] = alpha.sum(axis=0)
             if alpha.any():
                 bias[0] = problem.best_intercept(problem.margins(w), bias[0]) - shift * bias[1]
@@ -95,10 +96,15 @@ class SoftmaxDualCD(Method):
         """One epoch."""
         p = state.problem
         rows = p.matrix.sparse_rows("example")
-        gap = _epoch(
-            state.rng.permutation(p.n), rows, p.sample_weight, p.lam * p.n,
-            state.norms, state.q, state.w, state.bias, state.shift,
-        )  # fmt: skip
+        order, gap = state.rng.permutation(p.n), 0.0
+        per_example = (p.matrix.nnz / p.n + 1) * len(p.classes)  # numbers, about
+        length = int(CHUNK / per_example) + 1
+        for first in range(0, p.n, length):
+            look_at_clock()
+            gap = _descend(
+                order[first : first + length], gap, rows, p.sample_weight, p.lam * p.n,
+                state.norms, state.q, state.w, state.bias, state.shift,
+            )  # fmt: skip
         state.gap = gap / p.n
         state.bias[0] += state.shift * state.bias[1]
         return float(p.matrix.nnz)
@@ -125,10 +131,10 @@ class SoftmaxDualCD(Method):
 
 
 @kernel
-def _epoch(order, rows, c, lam_n, norms, q, w, bias, shift):  # type: ignore[no-untyped-def]
+def _descend(order, gap, rows, c, lam_n, norms, q, w, bias, shift):  # type: ignore[no-untyped-def]
+    """A step for each of the examples in ``order``; add their gaps to ``gap``."""
     classes = q.shape[1]
     z, fresh, logs = np.empty(classes), np.empty(classes), np.empty(classes)
-    gap = 0.0
     for j in order:
         if c[j] == 0.0:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._numba.clock import look_at_clock
 from ..._types import FloatArray
 from ...complexity import Complexity
 from ...data.columns import squared_times, times, transposed_times
@@ -69,6 +70,7 @@ def conjugate_gradients(
     energy = first = float(np.vdot(residual, step) + residual_b @ step_b)
     products = 0
     while products < MOST_STEPS and energy > 0:
+        look_at_clock()
         products += 1
         moved = times(p.matrix, step) + step_b
         inner = (probabilities * moved).sum(axis=1, keepdims=True)

@@ -101,6 +101,7 @@ class SSNAL(Method):
     free_intercept: ClassVar[bool] = True
     smooth_only: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
+    factors: ClassVar[bool] = True
 
     def start(
         self,

@@ -156,7 +156,9 @@ class CoCoA(Method):
         alpha = first_alpha(problem, w, alpha)
         w = problem.primal_point(alpha)
         n, lam_n = problem.n, problem.lam * problem.n
-        shift = 1 / (intercept_strength(problem) * n) if problem.fit_intercept else 0.0
+        shift = 0.0
+        if problem.fit_intercept:
+            shift = 1 / (intercept_strength(problem.examples, problem.lam) * n)
         total = float(alpha.sum())
         centre = problem.best_intercept(problem.matrix.times(w)) - shift * total
         sigma = self._sigma(problem)

@@ -9,7 +9,7 @@ from ...problem import Problem
 from ...samplings import Sampling
 from .lazy import combine
 from .sgd import smoothness, unbiased_weights
-from .svrg import SVRG, Epochs, State
+from .svrg import SVRG, Epochs, State, steps_of_epoch
 
 
 class ProxSVRG(SVRG):
@@ -74,7 +74,7 @@ class ProxSVRG(SVRG):
         self, problem: Problem, L: float, step: float, variance: float, at_least: int
     ) -> Epochs:
         """As stated, for η = step/L and a variance that is this part of a single example's."""
-        m = self.epoch or max(math.ceil(10 * L / (step * problem.lam)), at_least)
+        m = self.epoch or max(steps_of_epoch(10 * L / (step * problem.lam)), at_least)
         noise = 4 * step * variance
         rho = math.inf
         if noise < 1:

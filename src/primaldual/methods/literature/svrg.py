@@ -26,6 +26,9 @@ from .lazy import SMALLEST_SCALE, combine, moving_features
 from .sag import loss_gradient, require_step, step_of
 from .sgd import smoothness, unbiased_weights
 
+# The longest epoch in steps: no run makes as many, and kernels count to 2^63.
+LONGEST_EPOCH = 2.0**53
+
 
 @dataclass(frozen=True)
 class Epochs:
@@ -131,7 +134,7 @@ class SVRG(Method):
         """Steps and lengths, and what one epoch gains."""
         L = smoothness(problem, unbiased_weights(problem, sampling)) + problem.lam
         eta = self.step / L
-        m = self.epoch or max(math.ceil(50 * L / problem.lam), 2 * problem.n)
+        m = self.epoch or max(steps_of_epoch(50 * L / problem.lam), 2 * problem.n)
         rest = 1 - 2 * self.step
         rho = (1 / (problem.lam * eta * m) + 2 * self.step) / rest if rest > 0 else math.inf
         return Epochs(eta, m, m if self.snapshot == "last" else (m + 1) / 2, rho)
@@ -289,13 +292,23 @@ def semi_stochastic_epochs(
 ) -> Epochs:
     """Epochs of random length ≤ m: c as stated in S2GD, with ``noise`` for (L − λ)/L."""
     h = step / L
-    m = epoch or max(math.ceil(20 * L / lam), at_least)
+    m = epoch or max(steps_of_epoch(20 * L / lam), at_least)
     gone = -math.expm1(m * math.log1p(-lam * h))  # 1 − (1 − λη)^m
     rest = 1 - 2 * step
     c = ((1 - gone) / gone + 2 * step * noise) / rest if rest > 0 else math.inf
     # m − t is geometric with the ratio 1 − λη, cut off at m.
     mean = m - (1 - lam * h) / (lam * h) + m * (1 - gone) / gone
     return Epochs(h, m, min(max(mean, 1.0), m), c)
+
+
+def steps_of_epoch(length: float) -> int:
+    """The length of an epoch by theory as a number that kernels can count to."""
+    if not math.isfinite(length):
+        raise ValueError(
+            "this method needs steps of a positive length, but the squared norms of the data are "
+            "not finite, or lam is too small beside them. Scale the data, or raise lam."
+        )
+    return math.ceil(min(length, LONGEST_EPOCH))
 
 
 def random_length(rng: Generator, m: int, decay: float) -> int:

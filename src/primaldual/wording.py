@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -41,3 +44,22 @@ def power_of_ten(exponent: int) -> str:
     if 0 <= exponent <= 3:
         return grouped(10**exponent)
     return "10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the largest unit of which there is at least one: "2.5 s", "31 ms", "80 µs"."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{number(seconds / size)} {unit}"
+    return f"{number(seconds / 1e-6, 2)} µs"
+
+
+def finite(value: Any) -> Any:
+    """The same nested value with None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,15 @@
+"""Methods on data in parts: few rounds of sums, and no state but w."""
+
+from __future__ import annotations
+
+from .averaged_newton import AveragedNewton
+from .newton import PartsNewton
+from .newton_cg import PartsNewtonCG
+
+ON_PARTS = {
+    "parts_newton": PartsNewton,
+    "averaged_newton": AveragedNewton,
+    "parts_newton_cg": PartsNewtonCG,
+}
+
+__all__ = ["ON_PARTS", "AveragedNewton", "PartsNewton", "PartsNewtonCG"]

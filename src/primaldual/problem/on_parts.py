@@ -1,0 +1,322 @@
+"""The problem on data in parts: what one part is, and P, D and their gap as sums over parts.
+
+α has one number per example and never leaves the parts. What is kept of it is a recipe: the point
+(w, b) at whose margins it was taken, and a step (δ, δ_b) along which it was linearised,
+
+    α_j = −c_j φ'(z_j) − c_j φ''(z_j) (⟨x_j, δ⟩ + δ_b),   z_j = ⟨x_j, w⟩ + b,
+
+moved into the domain of φ*. With a free intercept δ_b is chosen so that Σ_j α_j = 0: a step of
+Newton's method makes it so, and otherwise δ_b = Σ_j α_j / Σ_j c_j φ''(z_j), as ``into_plane`` does.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._cached import cached_property
+from .._types import FloatArray
+from ..losses.custom import as_loss, loss_name
+from ..losses.sums import sum_values, sum_values_and_gaps
+from ..parts import Parts, PartsWarning
+from .certificate import (
+    Certificate,
+    Sums,
+    primal_value,
+    proof,
+    rounding_of,
+    sum_of_gaps,
+)
+from .intercept import BALANCE_TOLERANCE, PLANE_STEPS
+from .one_part import Extent, Fact, Marks, Part, Spec, fact_of, part_of
+from .recipe import Dual
+from .rounding import CERTIFIED_TOLERANCE, Norms, by_norm
+from .slopes import linearised_dual, set_slopes
+from .targets import positive as positive_number
+
+# A part this many times larger than the mean is named in a warning: the others wait for it.
+UNBALANCED = 2.0
+# Below this many nonzeros a part is small whatever the others are: a round takes longer than it.
+SMALL_PART = 100_000
+
+
+class PartsProblem:
+    """An L2-regularised linear model to be trained on data in parts.
+
+    Parameters
+    ----------
+    parts : Parts
+        Of ``Block`` each: examples, labels and weights.
+    loss : str or loss
+        A smooth loss, as for ``Problem``.
+    lam : float
+        λ > 0, as for ``Problem``.
+    fit_intercept : bool
+        Whether the model has an unpenalised intercept.
+    positive : label, optional
+        The class of +1, against all others; by default the larger of two labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primaldual import solve
+    >>> from primaldual.parts import cut
+    >>> X = np.random.default_rng(0).standard_normal((300, 4))
+    >>> result = solve(PartsProblem(cut(X, np.sign(X[:, 0]), 3), lam=0.1), tol=1e-8)
+    >>> result.converged, result.rounds <= 8
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        loss: Any = "logistic",
+        lam: float = 1.0,
+        fit_intercept: bool = False,
+        positive: Any = None,
+    ) -> None:
+        self.loss = as_loss(loss)
+        if not float(self.loss.smoothness) < math.inf:
+            raise ValueError(
+                f"loss {loss_name(self.loss)!r} has kinks, and the methods on data in parts need a "
+                f"smooth one. Use 'smoothed_{loss_name(self.loss)}' or 'squared_hinge', or data in "
+                "memory."
+            )
+        self.beta = float(self.loss.smoothness)
+        self.near = np.zeros(1)  # where the search for the best intercept begins
+        self.lam = positive_number(lam)
+        self.fit_intercept = bool(fit_intercept)
+        self.raw = parts.metered()
+        self.facts: list[Fact] = self.raw.map(
+            fact_of, bool(self.loss.classification) and positive is None
+        )
+        self.n, self.d, self.matrix = extent_of(self.facts, parts)
+        total = sum(fact.weight for fact in self.facts if fact.weight is not None)
+        # Checksums of the parts cover their targets and weights: checkpoints know them by these.
+        self.y = self.matrix.stored.checksums
+        self.sample_weight = self.matrix.stored.checksums
+        self.is_weighted = any(fact.weight is not None for fact in self.facts)
+        self.total_weight = float(total if self.is_weighted else self.n)
+        if self.is_weighted and not 0 < total < math.inf:
+            raise ValueError(f"sample_weight must have a positive, finite sum, got {total}.")
+        self.classes = positive  # the label of +1; None for numbers
+        if positive is None and self.loss.classification:
+            self.classes = _two_classes(self.facts, self.loss)
+        self._prepare(self.n / total if self.is_weighted else 1.0)
+
+    def _prepare(self, scale: float) -> None:
+        """Turn the blocks into parts with targets and weights of mean 1."""
+        self.spec = Spec(self.loss, self.d, self.classes, scale, self.fit_intercept)
+        self.parts = self.raw.then(part_of, self.spec, each=self.facts)
+        self.parts.meter = self.raw.meter
+
+    def for_class(self, label: Any) -> PartsProblem:
+        """The problem of one class against all others, on the same blocks."""
+        made = copy.copy(self)
+        made.__dict__.pop("primal_at_zero", None)
+        made.raw = self.raw.metered()
+        made.classes = label
+        made._prepare(self.spec.scale)
+        return made
+
+    def metered(self) -> PartsProblem:
+        """The same problem with a meter that begins at 0."""
+        made = copy.copy(self)
+        made.parts = self.parts.metered()
+        return made
+
+    def related(self, lam: float) -> PartsProblem:
+        """The problem with another λ on the same parts."""
+        made = self.metered()
+        made.lam = positive_number(lam)
+        return made
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether β is finite: always."""
+        return True
+
+    @property
+    def shapes(self) -> tuple[tuple[int], tuple[int]]:
+        """The shapes of w and α."""
+        return (self.d,), (self.n,)
+
+    @cached_property
+    def primal_at_zero(self) -> float:
+        """P(0), the unit of the relative gap."""
+        if self.classes is not None:
+            at_zero = float(self.loss.value(0.0, 1.0))
+            if at_zero == self.loss.value(0.0, -1.0):
+                return at_zero
+        return float(self.parts.sum(loss_at_zero)) / self.n
+
+    def relative(self, gap: float) -> float:
+        """A gap divided by P(0), the unit of ``tol``."""
+        if gap == 0.0:
+            return 0.0
+        return gap / self.primal_at_zero if self.primal_at_zero > 0 else np.inf
+
+    def balanced(self, alpha: Dual) -> bool:
+        """Whether Σ_j α_j = 0 up to rounding, which a free intercept requires."""
+        return not self.fit_intercept or abs(alpha.total) <= BALANCE_TOLERANCE * alpha.size
+
+    def rebalanced(self, alpha: Dual) -> Dual:
+        """α itself: the certificate moves it."""
+        return alpha
+
+    def best_intercept(self, scores: FloatArray, start: float | None = None) -> float:
+        """0: the methods on parts train the intercept with the coefficients."""
+        return 0.0
+
+    def certify(
+        self,
+        w: Any = None,
+        alpha: Dual | None = None,
+        intercept: Any = None,
+        tol: float = CERTIFIED_TOLERANCE,
+    ) -> Certificate:
+        """P, D and their gap from scratch, in a round; a few more to move α into its plane.
+
+        The bound on its rounding errors is that of norms, whatever the tolerance.
+        """
+        if w is None:
+            raise ValueError("certify needs w on data in parts: α never leaves them.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            if alpha is None:
+                alpha = self._at_best_intercept(w) if intercept is None else Dual(w, intercept)
+            b = alpha.b + alpha.delta_b * (alpha.delta is not None)
+            b = float(b if intercept is None else intercept)
+            for _ in range(PLANE_STEPS):
+                sums = self.parts.sum(pair_sums, w, b, alpha)
+                alpha = replace(alpha, total=sums.total, size=sums.sizes)
+                if self.balanced(alpha) or not sums.curvature > 0:
+                    break
+                alpha.delta_b += sums.total / sums.curvature
+            apart = w - sums.product / (self.lam * self.n)
+            made = Sums(sums.losses, sums.gaps, sums.noise, float(w @ w), float(apart @ apart))
+            gap = sum_of_gaps(self, alpha, b, sums.total, made)
+            norms = Norms(sums.square, sums.weighted, self.d, self.n)
+            error = by_norm(self, norms, made.size, sums.alpha_square, abs(b) + sums.targets)
+            gap += rounding_of(self, made, error)
+            return proof(self, w, alpha, b, primal_value(self, made), gap)
+
+    def _at_best_intercept(self, w: FloatArray) -> Dual:
+        """The dual point at w and an intercept that Newton's method on sums has found."""
+        if not self.fit_intercept:
+            return Dual(w, 0.0)
+        b = float(self.near[0])
+        for _ in range(INTERCEPT_ROUNDS):
+            slope, size, curvature = self.parts.sum(slope_sums, w, b)
+            if abs(slope) <= 1e-12 * size or not curvature > 0:
+                break
+            b -= min(max(slope / curvature, -1.0), 1.0)
+        self.near = np.array([b])
+        return Dual(w, b)
+
+
+# Rounds in search of the best intercept of a given w, at most: steps are at most 1 long.
+INTERCEPT_ROUNDS = 30
+
+
+def extent_of(facts: list[Fact], parts: Parts) -> tuple[int, int, Extent]:
+    """n, d and the nonzeros; an error for parts of different width, a warning for large ones."""
+    full = [(k, fact) for k, fact in enumerate(facts) if fact.n]
+    if not full:
+        raise ValueError(f"X must have at least one example, got {len(facts)} parts without any.")
+    d = full[0][1].d
+    for number, fact in full:
+        if fact.d != d:
+            raise ValueError(
+                f"all parts must have the same features: part {full[0][0]} has {d}, part {number} "
+                f"({parts.sources[number]}) has {fact.d}."
+            )
+    nnz, n = sum(fact.nnz for _, fact in full), sum(fact.n for _, fact in full)
+    number, largest = max(full, key=lambda pair: pair[1].nnz)
+    if largest.nnz > max(UNBALANCED * nnz / len(facts), SMALL_PART):
+        warnings.warn(
+            f"part {number} ({parts.sources[number]}) has {largest.nnz} nonzeros, "
+            f"{largest.nnz * len(facts) / nnz:.1f} times the mean of the {len(facts)} parts: the "
+            "others wait for it in every round. Cut the data into parts of equal size.",
+            PartsWarning,
+            stacklevel=3,
+        )
+    marks = Marks(np.array([fact.checksum for fact in facts]))
+    return n, d, Extent((n, d), nnz, all(fact.is_sparse for _, fact in full), marks)
+
+
+def _two_classes(facts: list[Fact], loss: Any) -> Any:
+    """The two labels, over all parts."""
+    classes = classes_of(facts)
+    if len(classes) != 2:
+        raise ValueError(
+            f"y must have exactly two classes for loss {loss_name(loss)!r}, got {len(classes)} in "
+            "all parts together. Train one problem per class, or use an estimator."
+        )
+    return classes[1]
+
+
+def classes_of(facts: list[Fact]) -> Any:
+    """The labels of all parts, sorted."""
+    return np.unique(np.concatenate([fact.labels for fact in facts if fact.n]))
+
+
+# --------------------------------------------------------------------------------------------
+# Steps
+
+
+class PairSums(NamedTuple):
+    """What a certificate is made of, summed over parts."""
+
+    losses: float  # Σ_j c_j φ(z_j)
+    gaps: float  # Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j]
+    product: FloatArray  # Σ_j α_j x_j
+    total: float  # Σ_j α_j
+    sizes: float  # Σ_j |α_j|
+    curvature: float  # Σ_j c_j φ''(z_j) at the point of the recipe
+    noise: float  # the sizes of those terms of the gaps that cancel
+    square: float  # Σ_j ‖x_j‖²
+    weighted: float  # Σ_j c_j ‖x_j‖², or more
+    alpha_square: float  # Σ_j α_j²
+    targets: float  # of which no |y_j| is larger
+
+
+def pair_sums(part: Part, w: FloatArray, b: float, dual: Dual) -> PairSums:
+    """The sums of a certificate on one part: w with its intercept, and α by its recipe."""
+    alpha, _, second = dual_of(part, dual)
+    z = part.margins(w, b)
+    losses, gaps, noise = sum_values_and_gaps(part.loss, z, alpha, part.y, part.sample_weight)
+    square = part.matrix.squared_norm
+    product = part.matrix.transposed_times(alpha)
+    return PairSums(
+        losses, gaps, product, float(alpha.sum()), float(np.abs(alpha).sum()), float(second.sum()),
+        noise, square, float(part.sample_weight.max()) * square, float(alpha @ alpha),
+        float(np.abs(part.y).max()),
+    )  # fmt: skip
+
+
+def dual_of(part: Part, dual: Dual) -> tuple[FloatArray, bool, FloatArray]:
+    """α on one part, whether it was in its domain already, and c_j φ'' where it was taken."""
+    first, second, alpha = np.empty(part.n), np.empty(part.n), np.empty(part.n)
+    set_slopes(part.loss, part.margins(dual.w, dual.b), part.y, part.sample_weight, first, second)
+    zero = np.zeros(part.n)
+    change = zero if dual.delta is None else part.matrix.times(dual.delta)
+    change = change + dual.delta_b
+    inside = linearised_dual(part.loss, part.y, part.sample_weight, first, second, change, alpha)
+    return alpha, bool(inside), second
+
+
+def slope_sums(part: Part, w: FloatArray, b: float) -> tuple[float, float, float]:
+    """Σ_j c_j φ', Σ_j |c_j φ'| and Σ_j c_j φ'' at the margins of w and b."""
+    first, second = np.empty(part.n), np.empty(part.n)
+    set_slopes(part.loss, part.margins(w, b), part.y, part.sample_weight, first, second)
+    return float(first.sum()), float(np.abs(first).sum()), float(second.sum())
+
+
+def loss_at_zero(part: Part) -> float:
+    """Σ_j c_j φ(0; y_j)."""
+    return float(sum_values(part.loss, np.zeros(1), part.y, part.sample_weight))

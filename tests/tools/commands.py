@@ -1,0 +1,35 @@
+"""The installed primaldual command, run to its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = Path(sys.executable).with_name("primaldual")
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "FORCE_COLOR"},
+    "NO_COLOR": "1",
+    "COLUMNS": "120",
+    "PYTHONIOENCODING": "utf-8",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def execute(*arguments, **options):
+    """Run the installed command to its end."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        env=ENVIRONMENT,
+        timeout=300,
+        **options,
+    )
+
+
+def good(done):
+    """What a command answered that must end well."""
+    assert done.returncode == 0, done.stderr
+    return done.stdout
