@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from . import door
 from .cases import LOSSES, QUICK, Case, Task, all_cases, data_folder
 from .measure import CLOCKS, Outcome, check_solvers, measure
 from .peers import OURS, Solver, all_solvers
@@ -16,6 +17,9 @@ from .report import COLUMNS, HEADER, middle, plot, rows, summary, write_json
 
 def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
+    if options.door:
+        door.main(options)
+        return
     if options.quick:
         options.lams, options.seconds = [1.0], min(options.seconds, 2.0)
     cases = _chosen_cases(options)
@@ -63,6 +67,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="small cases, λn = 1, 2 s a run: a few minutes")
     add("--json", type=Path, metavar="FILE", help="write everything that was measured")
     add("--plot", type=Path, metavar="FILE", help="draw a performance profile")
+    add(
+        "--door",
+        type=_parts,
+        nargs="?",
+        const=door.PARTS,
+        metavar="PARTS",
+        help="the estimators against scikit-learn's: all, or some of fits,matched,jobs; of the "
+        "other options cases, targets, repeats, seconds, clock, quick and json apply",
+    )
+    add("--into", type=Path, metavar="FILE", help="write the tables of --door into a page")
     add("--list", action="store_true", help="list cases and solvers, run nothing")
     return parser
 
@@ -73,6 +87,14 @@ def _names(text: str) -> list[str]:
     if unknown:
         raise argparse.ArgumentTypeError(f"losses are {', '.join(LOSSES)}, got {unknown[0]}")
     return names
+
+
+def _parts(text: str) -> list[str]:
+    parts = text.split(",")
+    unknown = [part for part in parts if part not in door.PARTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"parts are {', '.join(door.PARTS)}, got {unknown[0]}")
+    return parts
 
 
 def _numbers(text: str) -> list[float]:

@@ -108,7 +108,7 @@ def measure(
     clock: Clock = time.perf_counter,
 ) -> Outcome:
     """Try every solver's knobs from loose to tight, then repeat the runs that matter."""
-    with _quiet():
+    with quiet():
         proof = _certified(task)
         fits, skipped = _prepare(task, solvers)
         # A collection between two runs would walk through all objects of all libraries, and leave
@@ -192,9 +192,9 @@ def _try_knobs(
 
 
 def _try_one(task: Task, solver: Solver, fit: Fit, knob: float, clock: Clock) -> Run:
-    seconds, w = _timed(fit, knob, clock)
+    seconds, w = timed(fit, knob, clock)
     if seconds < SHORT:
-        seconds = min(seconds, _timed(fit, knob, clock)[0])
+        seconds = min(seconds, timed(fit, knob, clock)[0])
     w = np.asarray(w, dtype=np.float64)
     primal = task.problem.primal(w) if np.isfinite(w).all() else math.inf
     return Run(solver.name, knob, float(primal), seconds)
@@ -243,7 +243,7 @@ def _repeat(
             if run.tried < BRIEF:
                 fit(run.knob)
             times = max(1, int(SERIES / max(run.tried, 1e-6)))
-            run.repeated.append(_timed(fit, run.knob, clock, times)[0])
+            run.repeated.append(timed(fit, run.knob, clock, times)[0])
 
 
 def _that_matter(outcome: Outcome, targets: list[float]) -> list[Run]:
@@ -268,7 +268,7 @@ def _is_settled(run: Run, repeats: int) -> bool:
     return count >= repeats and (sum(run.repeated) >= ENOUGH or count >= MOST_REPEATS)
 
 
-def _timed(fit: Fit, knob: float, clock: Clock, times: int = 1) -> tuple[float, Any]:
+def timed(fit: Fit, knob: float, clock: Clock, times: int = 1) -> tuple[float, Any]:
     """Seconds per run of a series, and what the last run found."""
     gc.disable()
     try:
@@ -281,7 +281,7 @@ def _timed(fit: Fit, knob: float, clock: Clock, times: int = 1) -> tuple[float, 
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the solvers' warnings: how far they came is measured, not believed.
 
     Some are printed by compiled code, past Python's own streams, and held back in its buffers.
@@ -314,7 +314,7 @@ def _quiet() -> Iterator[None]:
 def check_solvers(solvers: list[Solver]) -> tuple[list[Solver], dict[str, str]]:
     """The solvers with the losses for which they minimise our objective; what is left out, why."""
     faults: dict[str, str] = {}
-    with _quiet():
+    with quiet():
         for task in _small_tasks():
             p_star = solve(task.problem, tol=1e-13, seed=0).certificate.primal
             for solver in solvers:

@@ -45,8 +45,8 @@ def rows(outcome: Outcome, targets: list[float]) -> str:
         ours = outcome.fastest(OURS, target)
         peer, best = outcome.best_peer(target)
         lines.append(
-            f"{label if number == 0 else '':<39}  {target:<7.0e} {_time(ours):>9} "
-            f"{_time(best):>9} {_ratio(ours, best):>6}  {peer}"
+            f"{label if number == 0 else '':<39}  {target:<7.0e} {spelled(ours):>9} "
+            f"{spelled(best):>9} {_ratio(ours, best):>6}  {peer}"
         )
     return "\n".join(lines + [f"    note: {note}" for note in outcome.notes])
 
@@ -107,7 +107,7 @@ def write_json(
             for target in targets
         }
         tasks.append(entry)
-    everything = _finite({"about": {**about, **_machine()}, "tasks": tasks})
+    everything = finite({"about": {**about, **machine()}, "tasks": tasks})
     text = json.dumps(everything, indent=1, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
@@ -157,12 +157,12 @@ def _factors(outcomes: list[Outcome], target: float) -> dict[str, list[float]]:
     return factors
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with null for infinities and NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -182,13 +182,13 @@ def _ratio(ours: float, best: float) -> str:
     return f"{ours / best:.2f}" if max(ours, best) < math.inf else "-"
 
 
-def _time(seconds: float) -> str:
+def spelled(seconds: float) -> str:
     if seconds == math.inf:
         return "-"
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
     versions = {}
     for package in PACKAGES:
         try:
