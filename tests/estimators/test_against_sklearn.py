@@ -237,7 +237,8 @@ def test_weighted_multinomial_on_text():
     X, s = X[:, X.getnnz(axis=0) > 0], weights(len(y)) + 1  # every class needs a weight
     theirs = sklearn_logistic(X, y, C=1.0, sample_weight=s)
     for side in SIDES:
-        ours = LogisticRegression(C=1.0, tol=TIGHTER, side=side, max_iter=3000).fit(X, y, s)
+        # Not TIGHTER: some processors round so that epochs on the dual stop at 2.4e-16.
+        ours = LogisticRegression(C=1.0, tol=5e-16, side=side, max_iter=3000).fit(X, y, s)
         agree(ours, theirs)
         np.testing.assert_allclose(
             ours.predict_proba(X), theirs.predict_proba(X), rtol=0, atol=1e-7

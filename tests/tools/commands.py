@@ -9,7 +9,12 @@ from pathlib import Path
 
 COMMAND = Path(sys.executable).with_name("primaldual")
 ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if name != "FORCE_COLOR"},
+    # Colours and unbuffered streams are not what most users have.
+    **{
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("FORCE_COLOR", "PYTHONUNBUFFERED")
+    },
     "NO_COLOR": "1",
     "COLUMNS": "120",
     "PYTHONIOENCODING": "utf-8",

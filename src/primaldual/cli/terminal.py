@@ -13,7 +13,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import typer
@@ -75,11 +75,20 @@ def _print(text: str, stream: Any) -> None:
     try:
         typer.echo(text, file=stream)
     except OSError as error:
+        _abandon(stream)
         if stream is sys.stderr:
             return  # there is no place to say so
         if not _talk.careful:
             raise
         _talk.broken = error
+
+
+def _abandon(stream: Any) -> None:
+    """Let what is left in the stream's buffer go nowhere: Python writes it again as it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 @contextmanager
