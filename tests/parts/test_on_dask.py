@@ -131,6 +131,30 @@ def test_a_cluster_that_never_starts_a_task_is_an_error_after_a_deadline():
     assert parts.client.cancelled
 
 
+class Silent(Idle):
+    """A client whose scheduler takes tasks and then never answers."""
+
+    def processing(self):
+        threading.Event().wait()
+
+    def cancel(self):
+        threading.Event().wait()
+
+
+class Deaf(Silent):
+    """A client whose scheduler does not even take tasks."""
+
+    def compute(self, root, optimize_graph):
+        threading.Event().wait()
+
+
+@pytest.mark.parametrize("kind, words", [(Silent, "has not answered"), (Deaf, "took no tasks")])
+def test_a_scheduler_that_never_answers_is_an_error_after_a_deadline(kind, words):
+    parts = on_dask(numbers(2), client=kind(), patience=0.5)
+    with pytest.raises(PartError, match=words):
+        parts.sum(scaled, 1.0)
+
+
 def test_an_error_from_outside_ends_the_wait():
     def stop(number, frame):
         raise TimeoutError("from outside")

@@ -9,10 +9,13 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .base import PartError, Parts, Step, call
+from .deadline import within
 from .threads import own_first
 from .tree import add, pairs
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 # Seconds between two looks at the workers, and of no work at all after which a round is given up: a
 # nanny brings a new worker in about 6 s, an autoscaling cluster in a minute or two.
 LOOK, PATIENCE = 1.0, 120.0
+# Seconds that the scheduler has for a short answer.
+ANSWER = 10.0
 
 
 class OnDask(Parts):
@@ -36,7 +41,8 @@ class OnDask(Parts):
     client : distributed.Client, optional
         By default the current one; without any, Dask's own scheduler computes.
     patience : float
-        Seconds without a worker that has a task after which an error is raised.
+        Seconds without a worker that has a task, or without an answer of the scheduler, after which
+        an error is raised.
     """
 
     is_remote = True
@@ -84,8 +90,9 @@ class OnDask(Parts):
     def _kept(self, parts: list[Delayed]) -> list[Any]:
         """The parts, held in the memory of the workers from now on."""
         if self.client is not None:
-            with _quiet():
-                return list(self.client.persist(parts, optimize_graph=False))
+            with _quiet(), self._reachable():
+                keep = partial(self.client.persist, optimize_graph=False)
+                return list(within(self.patience, keep, parts))
         try:
             import dask
 
@@ -100,14 +107,15 @@ class OnDask(Parts):
         """The value of a task on the current scheduler."""
         if self.client is None:
             return root.compute()
-        with _quiet():
-            future = self.client.compute(root, optimize_graph=False)
+        with _quiet(), self._reachable():
+            begin = partial(self.client.compute, optimize_graph=False)
+            future = within(self.patience, begin, root)
         try:
             return self._awaited(future)
         except PartError:
             raise
         except KeyboardInterrupt:
-            future.cancel()
+            _cancel(future)
             raise
         except Exception as error:
             self._name_the_lost()
@@ -119,27 +127,42 @@ class OnDask(Parts):
         future.add_done_callback(lambda _: finished.set())
         seen = time.monotonic()
         while not finished.wait(LOOK):
-            now = time.monotonic()
-            tasks = self._tasks_at_work()
-            if tasks:
-                seen = now
-            elif now - seen > self.patience:
-                future.cancel()
-                what = "no worker has been there" if tasks is None else "no worker has had a task"
+            why = self._why_idle()
+            if not why:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > self.patience:
+                _cancel(future)
                 raise PartError(
-                    f"on the cluster {self._address()} {what} for {self.patience:g} seconds. Start "
+                    f"on the cluster {self._address()} {why} for {self.patience:g} seconds. Start "
                     "workers, then fit again; with a checkpoint the fit goes on from its last "
                     "round."
                 )
-        return future.result(timeout=self.patience)  # a large one takes a while to arrive
+        return within(self.patience, future.result)  # a large one takes a while to arrive
 
-    def _tasks_at_work(self) -> int | None:
-        """The tasks that workers hold now; None without workers or if the scheduler is silent."""
+    def _why_idle(self) -> str:
+        """What is wrong where no worker has a task; nothing where one has."""
         try:
-            tasks = self.client.processing()
-        except (OSError, TimeoutError, ValueError, RuntimeError):
-            return None
-        return sum(len(keys) for keys in tasks.values()) if tasks else None
+            tasks = within(min(ANSWER, self.patience), self.client.processing)
+        except TimeoutError:
+            return "the scheduler has not answered"
+        except (OSError, ValueError, RuntimeError):
+            return "the scheduler could not be reached"
+        if not tasks:
+            return "no worker has been there"
+        return "" if any(tasks.values()) else "no worker has had a task"
+
+    @contextmanager
+    def _reachable(self) -> Iterator[None]:
+        """Turn a scheduler that does not take tasks into an error that names it."""
+        try:
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            if isinstance(error, PartError):
+                raise
+            raise PartError(
+                f"the cluster {self._address()} took no tasks within {self.patience:g} seconds: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
     def _address(self) -> str:
         return str(getattr(getattr(self.client, "scheduler", None), "address", "of this client"))
@@ -151,7 +174,7 @@ class OnDask(Parts):
         for number, part in enumerate(self.parts):
             for future in futures_of(part):
                 if future.status in ("error", "lost", "cancelled"):
-                    error = future.exception(timeout=LOOK) if future.status == "error" else None
+                    error = within(ANSWER, future.exception) if future.status == "error" else None
                     if isinstance(error, PartError):
                         raise error
                     why = future.status if error is None else f"{type(error).__name__}: {error}"
@@ -165,6 +188,12 @@ class OnDask(Parts):
             except Exception as error:
                 why = f"{type(error).__name__}: {error}"
                 raise PartError(f"part {number} ({self.sources[number]}): {why}") from error
+
+
+def _cancel(future: Any) -> None:
+    """Cancel a task, if the scheduler is there to do it."""
+    with suppress(OSError, RuntimeError, ValueError):
+        within(LOOK, future.cancel)
 
 
 def task(function: Any) -> Any:
