@@ -97,8 +97,29 @@ def test_several_classes_are_trained_one_against_the_rest(data):
     y = np.digitize(X[:, 1], [-0.5, 0.5])
     ours = LogisticRegression(multi_class="ovr", tol=1e-9).fit(*in_blocks(X, y))
     same(ours, LogisticRegression(multi_class="ovr", tol=1e-9).fit(X, y))
-    with pytest.raises(ValueError, match="multi_class='ovr'"):
-        LogisticRegression().fit(*in_blocks(X, y))
+
+
+def test_several_classes_are_trained_together_with_the_softmax_loss(data):
+    X, _ = data
+    y = np.digitize(X[:, 1], [-0.5, 0.5])
+    ours = LogisticRegression(tol=1e-9).fit(*in_blocks(X, y))
+    same(ours, LogisticRegression(tol=1e-9).fit(X, y))
+    answer = ours.predict_proba(in_blocks(X, y)[0])
+    np.testing.assert_allclose(answer.compute(), ours.predict_proba(X))
+    rounds = ours.rounds_
+    assert ours.set_params(warm_start=True).fit(*in_blocks(X, y)).rounds_ < rounds
+
+
+def test_several_targets_have_a_row_each(data):
+    X, _ = data
+    Y = X @ np.random.default_rng(0).standard_normal((8, 3)) + [1.0, 20.0, -3.0]
+    dX, dY = da.from_array(X, chunks=(200, 8)), da.from_array(Y, chunks=(150, 2))
+    alpha = [1.0, 10.0, 100.0]
+    same(Ridge(alpha, tol=1e-10).fit(dX, dY), Ridge(alpha, tol=1e-10).fit(X, Y))
+    with pytest.raises(ValueError, match="got 3 columns"):
+        LinearRegressor("huber").fit(dX, dY)
+    with pytest.raises(ValueError, match="2 values of alpha for 3 targets"):
+        Ridge([1.0, 2.0]).fit(dX, dY)
 
 
 def test_lists_of_delayed_sparse_blocks_stay_sparse(data):

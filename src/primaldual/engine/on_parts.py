@@ -9,12 +9,13 @@ from typing import Any
 from numpy.random import Generator
 
 from .._types import FloatArray
-from ..methods.parts import AveragedNewton, PartsNewton, PartsNewtonCG
+from ..methods.parts import AveragedNewton, PartsNewton, PartsNewtonCG, PartsSoftmaxNewton
 from ..methods.parts.point import State, start_state
 from ..problem.on_parts import PartsProblem
 
-# A Hessian is summed up to this many features: 72 MB per message, a few seconds to factor.
-MOST_FEATURES = 3000
+# A Hessian is summed up to this many coefficients (of all classes): 72 MB per message,
+# a few seconds to factor.
+MOST_COEFFICIENTS = 3000
 # Steps of averaged directions that are looked at together. If the gap is not this fraction of what
 # it was before them, conjugate gradients go on: a step of theirs takes 5 to 15 rounds, these nine.
 LOOK, SLOW = 3, 0.2
@@ -79,14 +80,15 @@ def parts_method(side: str) -> PartsAuto:
 
 def choose_on_parts(problem: PartsProblem) -> tuple[PartsNewton, str]:
     """The method to begin with, and why."""
-    d = problem.d
-    if d <= MOST_FEATURES:
+    size, is_softmax = math.prod(problem.shapes[0]), len(problem.shapes[0]) > 1
+    if size <= MOST_COEFFICIENTS:
+        name = "parts_softmax_newton" if is_softmax else "parts_newton"
         return (
-            PartsNewton(),
-            f"parts_newton: a Hessian of {d} features is a message of {8e-6 * d * d:.3g} MB.",
+            PartsSoftmaxNewton() if is_softmax else PartsNewton(),
+            f"{name}: the Hessian of {size} coefficients is a message of {8e-6 * size**2:.3g} MB.",
         )
-    size = f"averaged_newton: a Hessian of {d} features is too large to be sent"
-    return AveragedNewton(), f"{size}; {problem.parts.count} parts average their directions."
+    too = f"averaged_newton: a Hessian of {size} coefficients is too large to be sent"
+    return AveragedNewton(), f"{too}; {problem.parts.count} parts average their directions."
 
 
 def _is_slow(gaps: list[float]) -> bool:

@@ -14,6 +14,7 @@ from ..parts import Block, Parts
 from ..parts.collections import as_parts
 from ..problem.on_parts import PartsProblem, classes_of
 from ..problem.one_part import fact_of
+from ..problem.softmax_on_parts import PartsMultinomial
 from ..result import Result
 from ..solver import Start, solve
 from .checks import weights_of_classes
@@ -28,13 +29,16 @@ class OnParts:
         self._require_parameters()
         parts = as_parts(X, y, sample_weight)
         self.__dict__.pop("dual_coef_", None)  # of an earlier fit in memory
-        results = self._fit_classes(parts) if is_classifier(self) else [self._fit_numbers(parts)]
+        results = self._fit_classes(parts) if is_classifier(self) else self._fit_numbers(parts)
         self.n_features_in_ = results[0].problem.d
         self.rounds_ = sum(result.rounds for result in results)
         self.bytes_moved_ = sum(result.bytes_moved for result in results)
         self._report(results)
         like = np.empty((0, self.n_features_in_))  # what of X decides on shapes and precision
-        self._shape(*((like,) if is_classifier(self) else (like, np.empty(0))))
+        one = is_classifier(self) or results[0].problem.column is None
+        self._shape(
+            *((like,) if is_classifier(self) else (like, np.empty((0,) if one else (0, 0))))
+        )
         return self
 
     def _fit_classes(self: Any, parts: Parts) -> list[Result]:
@@ -43,11 +47,6 @@ class OnParts:
         self.classes_ = classes_of(facts)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least two classes, got only {self.classes_[0]!r}.")
-        if len(self.classes_) > 2 and getattr(self, "multi_class", "ovr") != "ovr":
-            raise ValueError(
-                f"y has {len(self.classes_)} classes, and the softmax loss is not available on "
-                "data in parts. Use multi_class='ovr', one model per class against the rest."
-            )
         if self._multi_label:
             self.multilabel_ = False
         if getattr(self, "class_weight", None) is not None:
@@ -56,6 +55,8 @@ class OnParts:
             codes = np.arange(len(self.classes_))
             by_class = weights_of_classes(self.class_weight, self.classes_, codes, sums)
             parts = parts.then(with_class_weights, self.classes_, by_class)
+        if len(self.classes_) > 2 and getattr(self, "multi_class", "ovr") != "ovr":
+            return self._fit_softmax(parts)
         labels = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         first = self._problem_on(parts, labels[0])
         problems = [first, *(first.for_class(label) for label in labels[1:])]
@@ -64,36 +65,63 @@ class OnParts:
         self.intercept_ = np.array([result.intercept for result in results])
         return results
 
-    def _fit_numbers(self: Any, parts: Parts) -> Result:
-        """One problem on targets without their mean, where an intercept takes it up."""
-        offset = 0.0
-        if self.fit_intercept and self._any_loss().shift_invariant:
-            total, weight = np.sum(parts.map(target_sums), axis=0)
-            offset = float(total / weight)
-            parts = parts.then(without_offset, offset)
-        (result,) = self._solve_parts([self._problem_on(parts, None)])
-        self.coef_ = result.w[np.newaxis]
-        self.intercept_ = np.array([result.intercept + offset])
-        return result
+    def _fit_softmax(self: Any, parts: Parts) -> list[Result]:
+        """One problem for all classes."""
+        problem = PartsMultinomial(parts, 1.0, bool(self.fit_intercept))
+        (result,) = self._solve_parts([self._with_lam(problem, 0, 1.0)])
+        self.coef_, self.intercept_ = np.array(result.w), np.array(result.intercept)
+        return [result]
 
-    def _problem_on(self: Any, parts: Parts, positive: Any) -> PartsProblem:
-        """The problem with λ from ``C`` or ``alpha``."""
+    def _fit_numbers(self: Any, parts: Parts) -> list[Result]:
+        """One problem per target, without their means where an intercept takes them up."""
+        totals, weights, columns = zip(*parts.map(target_sums), strict=True)
+        count, offsets = columns[0], np.zeros(len(totals[0]))
+        if self.fit_intercept and self._any_loss().shift_invariant:
+            offsets = np.sum(totals, axis=0) / np.sum(weights)
+            parts = parts.then(without_offset, offsets)
+        if count is not None and not self._multi_output:
+            raise ValueError(
+                f"y must hold one number per example for {type(self).__name__}, got {count} "
+                "columns."
+            )
+        first = self._problem_on(parts, None, None if count is None else 0)
+        problems = [first, *(first.for_target(k) for k in range(1, count or 1))]
+        if np.size(self._strengths()) not in (1, len(problems)):
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: got "
+                f"{np.size(self._strengths())} values of {self._strength} for {len(problems)} "
+                "targets."
+            )
+        scale = self._objective(None, None).scale
+        problems = [self._with_lam(each, k, scale) for k, each in enumerate(problems)]
+        results = self._solve_parts(problems, offsets)
+        self.coef_ = np.stack([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results]) + offsets
+        return results
+
+    def _problem_on(
+        self: Any, parts: Parts, positive: Any, column: int | None = None
+    ) -> PartsProblem:
+        """The problem with λ from ``C`` or ``alpha``, of the first class or target."""
+        objective = self._objective(None, None)
+        intercept = bool(self.fit_intercept)
+        problem = PartsProblem(parts, objective.loss, 1.0, intercept, positive, column)
+        return self._with_lam(problem, 0, objective.scale)
+
+    def _with_lam(self: Any, problem: Any, number: int, scale: float) -> Any:
+        """The problem with λ from ``C`` or ``alpha``, of which there may be one per target."""
         from .base import regularisation
 
-        objective = self._objective(None, None)
-        problem = PartsProblem(
-            parts, objective.loss, fit_intercept=bool(self.fit_intercept), positive=positive
-        )
-        value = float(np.max(self._strengths()))
-        if np.size(self._strengths()) != 1:
+        values = np.ravel(self._strengths())
+        if is_classifier(self) and len(values) != 1:
             raise ValueError(f"{self._strength} must be one number on data in parts.")
-        lam = regularisation(self._strength, value, problem.total_weight, objective.scale)
-        return problem.related(lam)
+        value = float(values[number % len(values)])
+        return problem.related(regularisation(self._strength, value, problem.total_weight, scale))
 
-    def _solve_parts(self: Any, problems: list[PartsProblem]) -> list[Result]:
+    def _solve_parts(self: Any, problems: list[PartsProblem], offsets: Any = 0.0) -> list[Result]:
         """Solve the problems one after the other."""
         deadline = None if self.max_time is None else time.perf_counter() + self.max_time
-        starts = self._warm(len(problems), problems[0].d)
+        starts = self._warm(problems, offsets)
         return [
             solve(
                 problem, tol=self.tol, max_passes=math.inf, max_iter=self.max_iter,
@@ -103,12 +131,20 @@ class OnParts:
             for problem, start in zip(problems, starts, strict=True)
         ]  # fmt: skip
 
-    def _warm(self: Any, rows: int, d: int) -> list[Any]:
+    def _warm(self: Any, problems: list[PartsProblem], offsets: Any) -> list[Any]:
         """The last fit's coefficients, if asked for and of the same shape."""
-        coef = np.atleast_2d(getattr(self, "coef_", np.empty(0)))
-        if not getattr(self, "warm_start", False) or coef.shape != (rows, d):
-            return [None] * rows
-        return [Start(np.array(w, dtype=np.float64), None, is_guess=True) for w in coef]
+        from .base import to_dense
+
+        coef = np.array(to_dense(getattr(self, "coef_", np.empty(0))), dtype=np.float64)
+        shape = problems[0].shapes[0]
+        rows = coef.reshape(-1, *shape) if coef.size == len(problems) * math.prod(shape) else ()
+        if not getattr(self, "warm_start", False) or not len(rows) or not np.isfinite(coef).all():
+            return [None] * len(problems)
+        if self.fit_intercept:
+            near = np.broadcast_to(self.intercept_ - offsets, (len(problems), *shape[:-1]))
+            for problem, b in zip(problems, near, strict=True):
+                problem.near = np.array(b, dtype=np.float64)
+        return [Start(w.copy(), None, is_guess=True) for w in rows]
 
 
 # --------------------------------------------------------------------------------------------
@@ -129,13 +165,14 @@ def with_class_weights(block: Block, classes: Any, by_class: FloatArray) -> Bloc
     return block._replace(sample_weight=weights if own is None else own * weights)
 
 
-def target_sums(block: Block) -> FloatArray:
-    """Σ_j s_j y_j and Σ_j s_j."""
+def target_sums(block: Block) -> tuple[FloatArray, float, int | None]:
+    """Σ_j s_j y_j of every target, Σ_j s_j, and the columns of y if it has two dimensions."""
     y = np.asarray(block.y, dtype=np.float64)
     s = np.ones(len(y)) if block.sample_weight is None else np.asarray(block.sample_weight)
-    return np.array([s @ y, s.sum()])
+    return np.atleast_1d(s @ y), float(s.sum()), y.shape[1] if y.ndim == 2 else None
 
 
-def without_offset(block: Block, offset: float) -> Block:
+def without_offset(block: Block, offsets: FloatArray) -> Block:
     """The block with its targets shifted."""
-    return block._replace(y=np.asarray(block.y, dtype=np.float64) - offset)
+    y = np.asarray(block.y, dtype=np.float64)
+    return block._replace(y=y - (offsets if y.ndim == 2 else offsets[0]))

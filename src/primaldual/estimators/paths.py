@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._types import FloatArray
+from ..parts.collections import as_parts, is_collection
 from ..problem import Problem
+from ..problem.on_parts import PartsProblem
 from ..result import Result
 from .solving import Request, solve_one
 
@@ -36,7 +38,7 @@ def path(
     Parameters
     ----------
     X, y, loss, sample_weight, fit_intercept
-        As for ``Problem``.
+        As for ``Problem``. X may be data in parts, as for the estimators.
     lams : array of positive floats
         The values of λ, in any order; they are solved from the largest to the smallest.
     tol : float, default=1e-6
@@ -71,7 +73,12 @@ def path(
     values = np.asarray(lams, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"lams must be a list of positive numbers, got {lams!r}.")
-    problem = Problem(X, y, loss, float(values.max()), sample_weight, fit_intercept)
+    problem: Any
+    if is_collection(X):
+        parts = as_parts(X, y, sample_weight)
+        problem = PartsProblem(parts, loss, float(values.max()), fit_intercept)
+    else:
+        problem = Problem(X, y, loss, float(values.max()), sample_weight, fit_intercept)
     return walk(problem, values, Request(tol, max_iter, max_time, side, seed))
 
 
@@ -108,4 +115,6 @@ def _extrapolated(steps: list[tuple[float, Any]], log_lam: float) -> tuple[Any, 
         parts = [getattr(result, name) for _, result in steps]
         return sum(share * part for share, part in zip(shares, parts, strict=True))
 
-    return (combined("w"), combined("alpha")), combined("intercept")
+    # On data in parts α is no array that could be combined: it follows from w.
+    has_alpha = all(isinstance(result.alpha, np.ndarray) for _, result in steps)
+    return (combined("w"), combined("alpha") if has_alpha else None), combined("intercept")

@@ -16,6 +16,7 @@ from ..engine.costs import well_stored
 from ..methods import METHODS
 from ..methods.engine.second_order import is_small
 from ..problem import Problem
+from ..problem.on_parts import PartsProblem
 from ..result import Progress, Result
 from ..solver import Start, solve
 from .callbacks import Task, task_of
@@ -92,9 +93,10 @@ def solve_one(
 ) -> Result:
     """One problem solved as asked for; ``start`` is a pair (w, α) that need not be certified."""
     stored = well_stored(problem) if isinstance(problem, Problem) else problem
+    to_rounding = not isinstance(problem, PartsProblem) and is_small(stored)
     return solve(
         problem,
-        tol=min(request.tol, SMALL_GAP) if is_small(stored) else request.tol,
+        tol=min(request.tol, SMALL_GAP) if to_rounding else request.tol,
         max_passes=math.inf,
         max_iter=request.max_iter,
         max_time=None if deadline is None else max(deadline - time.perf_counter(), 0.0),

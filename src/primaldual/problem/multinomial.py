@@ -169,7 +169,7 @@ class Multinomial:
     def _dual_at(self, z: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """The dual point at scores z + b, its sums per class and the sum of all |α_jk|."""
         alpha, sums = np.empty_like(z), np.empty(len(b))
-        size = _dual_points(z, b, self.codes, self.sample_weight, alpha, sums)
+        size = softmax_dual(z, b, self.codes, self.sample_weight, alpha, sums)
         return alpha, sums, float(size)
 
     def nearest_dual(self, alpha: FloatArray) -> FloatArray:
@@ -195,7 +195,7 @@ class Multinomial:
     def loss(self, z: FloatArray, b: FloatArray | None = None) -> float:
         """(1/n) Σ_j c_j [log Σ_k exp(z_jk) − z_j,y_j], at scores z + b if b is given."""
         shift = np.zeros(len(self.classes)) if b is None else b
-        return float(_loss(z, shift, self.codes, self.sample_weight)) / self.n
+        return float(softmax_loss(z, shift, self.codes, self.sample_weight)) / self.n
 
     def best_intercept(self, scores: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """The b with Σ b_k = 0 that minimises the loss at scores + b; 0 without intercepts.
@@ -271,7 +271,7 @@ class Multinomial:
         if not (np.isfinite(primal) and self.balanced(alpha)):
             return primal, np.inf, 0.0
         ours = self._dual_at(z, b)[0]
-        bracket = float(_divergence(alpha, ours, self.codes, self.sample_weight)) / self.n
+        bracket = float(softmax_divergence(alpha, ours, self.codes, self.sample_weight)) / self.n
         apart = float(np.vdot(w - point, w - point))
         gap = bracket + 0.5 * self.lam * apart
         gap += float(np.abs(b) @ np.abs(alpha.sum(axis=0))) / self.n
@@ -333,7 +333,7 @@ def _exponentials(z: FloatArray, b: FloatArray, out: FloatArray) -> tuple[float,
 
 
 @kernel
-def _loss(z, b, codes, c):  # type: ignore[no-untyped-def]
+def softmax_loss(z, b, codes, c):  # type: ignore[no-untyped-def]
     """Σ_j c_j [log Σ_k exp(z_jk + b_k) − z_j,y_j − b_y_j], by compensated summation."""
     total, carry, scratch = 0.0, 0.0, np.empty(z.shape[1])
     for j in range(z.shape[0]):
@@ -346,7 +346,7 @@ def _loss(z, b, codes, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _dual_points(z, b, codes, c, alpha, sums):  # type: ignore[no-untyped-def]
+def softmax_dual(z, b, codes, c, alpha, sums):  # type: ignore[no-untyped-def]
     """α_j = c_j (e_{y_j} − softmax(z_j + b)) and, into ``sums``, Σ_j α_j; return Σ_jk |α_jk|.
 
     The entry of y_j is the sum of the others, so that no digits are lost.
@@ -388,7 +388,7 @@ def _intercept_hessian(alpha, codes, c, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _divergence(alpha, ours, codes, c):  # type: ignore[no-untyped-def]
+def softmax_divergence(alpha, ours, codes, c):  # type: ignore[no-untyped-def]
     """Σ_j c_j KL(q_j ‖ p_j), q_j of ``alpha`` and p_j of ``ours``; infinite outside the domain."""
     total = 0.0
     for j in range(alpha.shape[0]):

@@ -22,7 +22,6 @@ import numpy as np
 from .._cached import cached_property
 from .._types import FloatArray
 from ..losses.custom import as_loss, loss_name
-from ..losses.sums import sum_values, sum_values_and_gaps
 from ..parts import Parts, PartsWarning
 from .certificate import (
     Certificate,
@@ -36,7 +35,6 @@ from .intercept import BALANCE_TOLERANCE, PLANE_STEPS
 from .one_part import Extent, Fact, Marks, Part, Spec, fact_of, part_of
 from .recipe import Dual
 from .rounding import CERTIFIED_TOLERANCE, Norms, by_norm
-from .slopes import linearised_dual, set_slopes
 from .targets import positive as positive_number
 
 # A part this many times larger than the mean is named in a warning: the others wait for it.
@@ -60,6 +58,8 @@ class PartsProblem:
         Whether the model has an unpenalised intercept.
     positive : label, optional
         The class of +1, against all others; by default the larger of two labels.
+    column : int, optional
+        Of the targets, where y has several.
 
     Examples
     --------
@@ -79,6 +79,7 @@ class PartsProblem:
         lam: float = 1.0,
         fit_intercept: bool = False,
         positive: Any = None,
+        column: int | None = None,
     ) -> None:
         self.loss = as_loss(loss)
         if not float(self.loss.smoothness) < math.inf:
@@ -88,7 +89,7 @@ class PartsProblem:
                 "memory."
             )
         self.beta = float(self.loss.smoothness)
-        self.near = np.zeros(1)  # where the search for the best intercept begins
+        self.near: Any = np.zeros(())  # where the search for the best intercept begins
         self.lam = positive_number(lam)
         self.fit_intercept = bool(fit_intercept)
         self.raw = parts.metered()
@@ -96,6 +97,15 @@ class PartsProblem:
             fact_of, bool(self.loss.classification) and positive is None
         )
         self.n, self.d, self.matrix = extent_of(self.facts, parts)
+        self._take_weights()
+        self.classes = positive  # the label of +1; None for numbers
+        self.column = column
+        if positive is None and self.loss.classification:
+            self.classes = _two_classes(self.facts, self.loss)
+        self._prepare(self.n / self.total_weight)
+
+    def _take_weights(self) -> None:
+        """Add up the weights, and take the marks of the data."""
         total = sum(fact.weight for fact in self.facts if fact.weight is not None)
         # Checksums of the parts cover their targets and weights: checkpoints know them by these.
         self.y = self.matrix.stored.checksums
@@ -104,23 +114,30 @@ class PartsProblem:
         self.total_weight = float(total if self.is_weighted else self.n)
         if self.is_weighted and not 0 < total < math.inf:
             raise ValueError(f"sample_weight must have a positive, finite sum, got {total}.")
-        self.classes = positive  # the label of +1; None for numbers
-        if positive is None and self.loss.classification:
-            self.classes = _two_classes(self.facts, self.loss)
-        self._prepare(self.n / total if self.is_weighted else 1.0)
+
+    def _spec(self, scale: float) -> Spec:
+        """How blocks become parts."""
+        return Spec(self.loss, self.d, self.classes, scale, self.fit_intercept, self.column)
 
     def _prepare(self, scale: float) -> None:
         """Turn the blocks into parts with targets and weights of mean 1."""
-        self.spec = Spec(self.loss, self.d, self.classes, scale, self.fit_intercept)
+        self.spec = self._spec(scale)
         self.parts = self.raw.then(part_of, self.spec, each=self.facts)
         self.parts.meter = self.raw.meter
 
     def for_class(self, label: Any) -> PartsProblem:
         """The problem of one class against all others, on the same blocks."""
+        return self._with(classes=label)
+
+    def for_target(self, column: int) -> PartsProblem:
+        """The problem of one of several targets, on the same blocks."""
+        return self._with(column=column)
+
+    def _with(self, **other: Any) -> PartsProblem:
         made = copy.copy(self)
         made.__dict__.pop("primal_at_zero", None)
-        made.raw = self.raw.metered()
-        made.classes = label
+        made.raw, made.near = self.raw.metered(), np.zeros(())
+        made.__dict__.update(other)
         made._prepare(self.spec.scale)
         return made
 
@@ -163,7 +180,27 @@ class PartsProblem:
 
     def balanced(self, alpha: Dual) -> bool:
         """Whether Σ_j α_j = 0 up to rounding, which a free intercept requires."""
-        return not self.fit_intercept or abs(alpha.total) <= BALANCE_TOLERANCE * alpha.size
+        largest = float(np.max(np.abs(alpha.total)))
+        return not self.fit_intercept or largest <= BALANCE_TOLERANCE * alpha.size
+
+    def plane_step(self, total: Any, curvature: Any) -> Any:
+        """The change of the intercept that changes Σ_j c_j φ'_j by ``total``; 0 if none does."""
+        return total / curvature if curvature > 0 else 0.0
+
+    # ---- points: the coefficients with the intercept behind them, in one vector
+
+    @property
+    def ridge(self) -> FloatArray:
+        """λn for every coefficient, 0 for the intercept."""
+        return np.append(np.full(self.d, self.lam * self.n), 0.0)
+
+    def joined(self, w: FloatArray | None, intercept: Any) -> FloatArray:
+        """The point of a model."""
+        return np.append(np.zeros(self.d) if w is None else w, intercept)
+
+    def parted(self, point: FloatArray) -> tuple[FloatArray, Any]:
+        """The coefficients and the intercept at a point."""
+        return point[:-1], float(point[-1])
 
     def rebalanced(self, alpha: Dual) -> Dual:
         """α itself: the certificate moves it."""
@@ -189,34 +226,40 @@ class PartsProblem:
         with np.errstate(over="ignore", invalid="ignore"):
             if alpha is None:
                 alpha = self._at_best_intercept(w) if intercept is None else Dual(w, intercept)
-            b = alpha.b + alpha.delta_b * (alpha.delta is not None)
-            b = float(b if intercept is None else intercept)
+            b = self._number(alpha.b + alpha.delta_b * (alpha.delta is not None))
+            b = b if intercept is None else self._number(intercept)
             for _ in range(PLANE_STEPS):
                 sums = self.parts.sum(pair_sums, w, b, alpha)
                 alpha = replace(alpha, total=sums.total, size=sums.sizes)
-                if self.balanced(alpha) or not sums.curvature > 0:
+                if self.balanced(alpha):
                     break
-                alpha.delta_b += sums.total / sums.curvature
+                alpha.delta_b = alpha.delta_b + self.plane_step(sums.total, sums.curvature)
             apart = w - sums.product / (self.lam * self.n)
-            made = Sums(sums.losses, sums.gaps, sums.noise, float(w @ w), float(apart @ apart))
-            gap = sum_of_gaps(self, alpha, b, sums.total, made)
+            size, distance = float(np.vdot(w, w)), float(np.vdot(apart, apart))
+            made = Sums(sums.losses, sums.gaps, sums.noise, size, distance)
+            gap = sum_of_gaps(self, alpha, 0.0, 0.0, made)
+            gap += float(np.vdot(np.abs(b), np.abs(sums.total))) / self.n
             norms = Norms(sums.square, sums.weighted, self.d, self.n)
-            error = by_norm(self, norms, made.size, sums.alpha_square, abs(b) + sums.targets)
+            shift = float(np.max(np.abs(b))) + sums.targets
+            error = by_norm(self, norms, made.size, sums.alpha_square, shift)
             gap += rounding_of(self, made, error)
             return proof(self, w, alpha, b, primal_value(self, made), gap)
 
+    def _number(self, b: Any) -> Any:
+        """An intercept in the type it has here."""
+        return float(b)
+
     def _at_best_intercept(self, w: FloatArray) -> Dual:
         """The dual point at w and an intercept that Newton's method on sums has found."""
-        if not self.fit_intercept:
-            return Dual(w, 0.0)
-        b = float(self.near[0])
-        for _ in range(INTERCEPT_ROUNDS):
-            slope, size, curvature = self.parts.sum(slope_sums, w, b)
-            if abs(slope) <= 1e-12 * size or not curvature > 0:
+        b = np.array(self.near)
+        for _ in range(INTERCEPT_ROUNDS if self.fit_intercept else 0):
+            total, size, curvature = self.parts.sum(slope_sums, w, self._number(b))
+            step = self.plane_step(total, curvature)
+            if np.max(np.abs(total)) <= 1e-12 * size or not np.any(step):
                 break
-            b -= min(max(slope / curvature, -1.0), 1.0)
-        self.near = np.array([b])
-        return Dual(w, b)
+            b = b - np.clip(step, -1.0, 1.0)
+        self.near = b if self.fit_intercept else np.zeros_like(b)
+        return Dual(w, self._number(self.near))
 
 
 # Rounds in search of the best intercept of a given w, at most: steps are at most 1 long.
@@ -270,14 +313,14 @@ def classes_of(facts: list[Fact]) -> Any:
 
 
 class PairSums(NamedTuple):
-    """What a certificate is made of, summed over parts."""
+    """What a certificate is made of, summed over parts; per class with softmax."""
 
     losses: float  # Σ_j c_j φ(z_j)
     gaps: float  # Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j]
     product: FloatArray  # Σ_j α_j x_j
-    total: float  # Σ_j α_j
+    total: Any  # Σ_j α_j
     sizes: float  # Σ_j |α_j|
-    curvature: float  # Σ_j c_j φ''(z_j) at the point of the recipe
+    curvature: Any  # Σ_j c_j φ''(z_j) at the point of the recipe
     noise: float  # the sizes of those terms of the gaps that cancel
     square: float  # Σ_j ‖x_j‖²
     weighted: float  # Σ_j c_j ‖x_j‖², or more
@@ -285,38 +328,35 @@ class PairSums(NamedTuple):
     targets: float  # of which no |y_j| is larger
 
 
-def pair_sums(part: Part, w: FloatArray, b: float, dual: Dual) -> PairSums:
+def pair_sums(part: Any, w: FloatArray, b: Any, dual: Dual) -> PairSums:
     """The sums of a certificate on one part: w with its intercept, and α by its recipe."""
     alpha, _, second = dual_of(part, dual)
-    z = part.margins(w, b)
-    losses, gaps, noise = sum_values_and_gaps(part.loss, z, alpha, part.y, part.sample_weight)
+    losses, gaps, noise = part.gaps(part.margins(w, b), alpha)
     square = part.matrix.squared_norm
-    product = part.matrix.transposed_times(alpha)
     return PairSums(
-        losses, gaps, product, float(alpha.sum()), float(np.abs(alpha).sum()), float(second.sum()),
-        noise, square, float(part.sample_weight.max()) * square, float(alpha @ alpha),
-        float(np.abs(part.y).max()),
+        losses, gaps, part.product(alpha), alpha.sum(axis=0), float(np.abs(alpha).sum()),
+        part.curvature(second), noise, square, float(part.sample_weight.max()) * square,
+        float(np.vdot(alpha, alpha)), part.target_size,
     )  # fmt: skip
 
 
-def dual_of(part: Part, dual: Dual) -> tuple[FloatArray, bool, FloatArray]:
+def dual_of(part: Any, dual: Dual) -> tuple[FloatArray, bool, FloatArray]:
     """α on one part, whether it was in its domain already, and c_j φ'' where it was taken."""
-    first, second, alpha = np.empty(part.n), np.empty(part.n), np.empty(part.n)
-    set_slopes(part.loss, part.margins(dual.w, dual.b), part.y, part.sample_weight, first, second)
-    zero = np.zeros(part.n)
-    change = zero if dual.delta is None else part.matrix.times(dual.delta)
-    change = change + dual.delta_b
-    inside = linearised_dual(part.loss, part.y, part.sample_weight, first, second, change, alpha)
-    return alpha, bool(inside), second
+    first, second = part.slopes(part.margins(dual.w, dual.b))
+    if dual.delta is None:
+        change = np.zeros_like(first) + dual.delta_b
+    else:
+        change = part.margins(dual.delta, dual.delta_b)
+    alpha, inside = part.linearised(first, second, change)
+    return alpha, inside, second
 
 
-def slope_sums(part: Part, w: FloatArray, b: float) -> tuple[float, float, float]:
+def slope_sums(part: Any, w: FloatArray, b: Any) -> tuple[Any, float, Any]:
     """Σ_j c_j φ', Σ_j |c_j φ'| and Σ_j c_j φ'' at the margins of w and b."""
-    first, second = np.empty(part.n), np.empty(part.n)
-    set_slopes(part.loss, part.margins(w, b), part.y, part.sample_weight, first, second)
-    return float(first.sum()), float(np.abs(first).sum()), float(second.sum())
+    first, second = part.slopes(part.margins(w, b))
+    return first.sum(axis=0), float(np.abs(first).sum()), part.curvature(second)
 
 
 def loss_at_zero(part: Part) -> float:
     """Σ_j c_j φ(0; y_j)."""
-    return float(sum_values(part.loss, np.zeros(1), part.y, part.sample_weight))
+    return part.value(np.zeros(1))

@@ -11,7 +11,10 @@ from scipy import sparse
 
 from .._types import FloatArray, IntArray
 from ..data.matrix import Matrix
+from ..losses.sums import sum_values, sum_values_and_gaps
 from ..parts import Block, PartError
+from .slopes import linearised_dual, set_slopes
+from .softmax_part import SoftmaxPart
 from .targets import frozen
 
 
@@ -47,16 +50,21 @@ class Fact(NamedTuple):
 class Spec(NamedTuple):
     """How a block becomes a part."""
 
-    loss: Any
+    loss: Any  # None for the softmax loss
     d: int
-    positive: Any  # the label of +1, all others are −1; None for numbers
+    positive: Any  # the label of +1, all others are −1; None for numbers; softmax: all labels
     scale: float  # what weights are multiplied by, so that their mean over all parts is 1
     fit_intercept: bool
+    column: int | None = None  # of the targets, where there are several
 
 
 @dataclass
 class Part:
-    """What the methods work on: the fields that they also ask of a ``Problem``."""
+    """What the methods work on: examples, targets and a loss with one score per example.
+
+    Points are vectors of d + 1 entries, the coefficients and the intercept behind them, and so are
+    gradients; with the softmax loss (``SoftmaxPart``) one such row per class, one after the other.
+    """
 
     matrix: Matrix
     y: FloatArray
@@ -81,6 +89,60 @@ class Part:
             z += b
         return z
 
+    def scores(self, point: FloatArray) -> FloatArray:
+        """The margins at a point."""
+        return self.margins(point[:-1], float(point[-1]))
+
+    def value(self, z: FloatArray) -> float:
+        """Σ_j c_j φ(z_j)."""
+        return float(sum_values(self.loss, z, self.y, self.sample_weight))
+
+    def slopes(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """c_j φ'_j and c_j φ''_j."""
+        first, second = np.empty(self.n), np.empty(self.n)
+        set_slopes(self.loss, z, self.y, self.sample_weight, first, second)
+        return first, second
+
+    def gathered(self, first: FloatArray) -> FloatArray:
+        """Σ_j first_j (x_j, 1); the last entry is 0 without an intercept."""
+        last = float(first.sum()) if self.fit_intercept else 0.0
+        return np.append(self.matrix.transposed_times(first), last)
+
+    def curved(self, second: FloatArray, change: FloatArray) -> FloatArray:
+        """By how much slopes change with the scores."""
+        return second * change
+
+    def diagonal(self, second: FloatArray) -> FloatArray:
+        """Σ_j h_j x_ji² for every feature, and Σ_j h_j; 0 for an intercept that is not there."""
+        last = float(second.sum()) if self.fit_intercept else 0.0
+        return np.append(self.matrix.squared_norms("feature", second), last)
+
+    def curvature(self, second: FloatArray) -> float:
+        """Σ_j h_j, the curvature in the intercept."""
+        return float(second.sum())
+
+    def linearised(
+        self, first: FloatArray, second: FloatArray, change: FloatArray
+    ) -> tuple[FloatArray, bool]:
+        """α_j = −(first_j + second_j change_j) in its domain, and whether it was there already."""
+        alpha = np.empty(self.n)
+        args = (self.loss, self.y, self.sample_weight, first, second, change, alpha)
+        return alpha, bool(linearised_dual(*args))
+
+    def gaps(self, z: FloatArray, alpha: FloatArray) -> tuple[float, float, float]:
+        """Σ_j c_j φ(z_j), Σ_j c_j [φ(z_j) + φ*(−a_j) + a_j z_j], and the sizes of what cancels."""
+        found = sum_values_and_gaps(self.loss, z, alpha, self.y, self.sample_weight)
+        return float(found[0]), float(found[1]), float(found[2])
+
+    def product(self, alpha: FloatArray) -> FloatArray:
+        """Σ_j α_j x_j."""
+        return self.matrix.transposed_times(alpha)
+
+    @property
+    def target_size(self) -> float:
+        """Of which no |y_j| is larger."""
+        return float(np.abs(self.y).max())
+
 
 def fact_of(block: Block, classification: bool) -> Fact:
     """What has to be known of a block; its rows, labels and weights must belong together."""
@@ -96,6 +158,8 @@ def fact_of(block: Block, classification: bool) -> Fact:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("y must be finite, got NaN or infinite values. Drop those examples.")
     labels = None
+    if classification and y.ndim != 1:
+        raise ValueError(f"y must have one label per example, got shape {y.shape}.")
     if classification:
         labels = np.unique(y if weights is None else y[weights > 0])
     nnz = X.nnz if sparse.issparse(X) else X.size
@@ -103,7 +167,7 @@ def fact_of(block: Block, classification: bool) -> Fact:
     return Fact(n, d, int(nnz), sparse.issparse(X), labels, total, _known(block, X, y, weights))
 
 
-def part_of(block: Block, fact: Fact, spec: Spec) -> Part | None:
+def part_of(block: Block, fact: Fact, spec: Spec) -> Any:
     """The part that a block is; nothing for an empty one, an error if it differs from before."""
     X, y, weights = _arrays(block)
     if _known(block, X, y, weights) != fact.checksum:
@@ -113,16 +177,20 @@ def part_of(block: Block, fact: Fact, spec: Spec) -> Part | None:
         )
     if fact.n == 0:
         return None
+    c = np.ones(fact.n) if weights is None else weights.astype(np.float64) * spec.scale
+    if spec.loss is None:
+        codes = np.minimum(np.searchsorted(spec.positive, y), len(spec.positive) - 1)
+        return SoftmaxPart(Matrix(X), codes, frozen(c), len(spec.positive), spec.fit_intercept)
     if spec.positive is None:
+        y = y if spec.column is None else y[:, spec.column]
         if y.dtype.kind not in "fiub" or y.ndim != 1:
             raise ValueError(
                 f"y must hold one number per example for this loss, got dtype {y.dtype} and shape "
-                f"{y.shape}."
+                f"{y.shape}. Of several targets, name one by column=."
             )
         targets = y.astype(np.float64)
     else:
         targets = np.where(y == spec.positive, 1.0, -1.0)
-    c = np.ones(fact.n) if weights is None else weights.astype(np.float64) * spec.scale
     return Part(Matrix(X), frozen(targets), frozen(c), spec.loss, spec.fit_intercept)
 
 

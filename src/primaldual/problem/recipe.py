@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .._types import FloatArray
 
 
 @dataclass
 class Dual:
-    """α on the parts: how to make it, and its sums once it was made."""
+    """α on the parts: how to make it, and its sums once it was made.
+
+    With the softmax loss w and δ have a row per class, the intercepts and Σ_j α_j an entry.
+    """
 
     w: FloatArray
-    b: float
+    b: Any
     delta: FloatArray | None = None  # None for 0
-    delta_b: float = 0.0
-    total: float = math.nan  # Σ_j α_j
+    delta_b: Any = None  # as b; 0 if not given
+    total: Any = math.nan  # Σ_j α_j
     size: float = math.nan  # Σ_j |α_j|
+
+    def __post_init__(self) -> None:
+        if self.delta_b is None:
+            self.delta_b = 0.0 * self.b
 
     def copy(self) -> Dual:
         """The same recipe."""
@@ -27,6 +35,6 @@ class Dual:
         """The vectors that it is made of."""
         return [self.w] if self.delta is None else [self.w, self.delta]
 
-    def sum(self) -> float:
+    def sum(self) -> Any:
         """Σ_j α_j, where it is known."""
         return self.total

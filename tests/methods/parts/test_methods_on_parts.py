@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from primaldual import Problem, datasets, solve
+from primaldual.estimators import path
 from primaldual.methods.parts import ON_PARTS
+from primaldual.multinomial import Multinomial, solve_multinomial
 from primaldual.parts import Block, InMemory, PartError, PartsWarning, cut
 from primaldual.problem.on_parts import PartsProblem
 from primaldual.problem.one_part import fact_of, part_of
 from primaldual.problem.recipe import Dual
+from primaldual.problem.softmax_on_parts import PartsMultinomial
 from primaldual.result import Status
 
 
@@ -84,6 +88,53 @@ def test_weights_are_those_of_all_parts_together():
     assert ours.converged
     assert np.allclose(ours.w, theirs.w, atol=1e-4)
     assert abs(ours.certificate.primal - theirs.certificate.primal) <= 2e-10
+
+
+def classes(sparse, n=600, d=12, k=4):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = (X @ rng.standard_normal((d, k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
+    weights = rng.exponential(size=n)
+    weights[:20] = 0.0
+    return (csr_array(np.where(np.abs(X) > 0.7, X, 0.0)) if sparse else X), y, weights
+
+
+@pytest.mark.parametrize("method", ["auto", "averaged_newton", "parts_newton_cg"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_softmax_on_parts_agrees_with_memory_to_the_gap(method, fit_intercept):
+    X, y, weights = classes(method != "auto")
+    lam, tol = 1.0 / len(y), 1e-9
+    ours = PartsMultinomial(cut(X, y, 3, weights), lam, fit_intercept)
+    theirs = solve_multinomial(Multinomial(X, y, lam, weights, fit_intercept), tol=1e-11)
+    result = solve(ours, method, tol=tol)
+    assert result.converged and result.w.shape == theirs.w.shape
+    assert method != "auto" or (result.rounds <= 10 and "softmax" in result.trace.methods[-1])
+    unit = np.log(4)
+    assert abs(result.certificate.primal - theirs.certificate.primal) <= 1.1 * tol * unit
+    assert result.certificate.dual <= theirs.certificate.primal * (1 + 1e-12)
+    assert np.abs(result.w - theirs.w).max() < 1e-3
+    assert np.abs(result.intercept - theirs.intercept).max() < 1e-3
+    assert abs(np.sum(result.intercept)) < 1e-12
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_softmax_certificate_on_parts_is_that_of_memory(fit_intercept):
+    X, y, weights = classes(True)
+    w = 0.3 * np.random.default_rng(1).standard_normal((4, X.shape[1]))
+    ours = PartsMultinomial(cut(X, y, 5, weights), 0.01, fit_intercept).certify(w)
+    theirs = Multinomial(X, y, 0.01, weights, fit_intercept).certify(w)
+    assert ours.primal == pytest.approx(theirs.primal, rel=1e-12)
+    assert ours.gap == pytest.approx(theirs.gap, rel=1e-9)
+
+
+def test_a_softmax_step_out_of_the_domain_is_brought_back():
+    X, y, weights = classes(False)
+    problem = PartsMultinomial(cut(X, y, 2, weights), 0.01)
+    w = np.zeros((4, X.shape[1]))
+    step = 30.0 * np.random.default_rng(1).standard_normal(w.shape)
+    found = problem.certify(w, Dual(w, np.zeros(4), step))
+    best = solve(problem, tol=1e-9).certificate
+    assert np.isfinite(found.gap) and found.dual <= best.primal
 
 
 def test_labels_of_one_class_in_a_part_are_no_error():
@@ -160,6 +211,19 @@ def test_a_warm_start_saves_rounds_and_a_path_keeps_its_parts():
     assert warm.converged and warm.rounds < cold.rounds
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_path_on_parts_is_that_of_memory_in_fewer_rounds(fit_intercept):
+    X, y = census()
+    lams = np.geomspace(1e-2, 1e-4, 5)
+    ours = path(cut(X, y, 3), None, lams, fit_intercept=fit_intercept)
+    theirs = path(X, y, lams, fit_intercept=fit_intercept)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.converged
+        assert abs(one.certificate.primal - other.certificate.primal) <= 2e-6 * np.log(2)
+    problem = PartsProblem(cut(X, y, 3), lam=lams[-1], fit_intercept=fit_intercept)
+    assert ours[-1].rounds < solve(problem).rounds
+
+
 def test_ctrl_c_keeps_the_best_iterate():
     X, y = text()
     problem = PartsProblem(cut(X, y, 4), lam=1.0 / X.shape[0])
@@ -189,13 +253,22 @@ def test_the_dual_side_and_methods_of_memory_are_refused():
         solve(problem, "quartz")
 
 
-@pytest.mark.parametrize("make", [census, text])
-def test_a_fit_on_parts_goes_on_from_a_checkpoint_to_the_same_bits(make, tmp_path):
+def two_classes(X, y):
+    return PartsProblem(cut(X, y, 4), lam=1.0 / X.shape[0], fit_intercept=True)
+
+
+def several_classes(X, y):
+    return PartsMultinomial(cut(X, y, 4), lam=1.0 / X.shape[0], fit_intercept=True)
+
+
+@pytest.mark.parametrize(
+    "data, make", [(census, two_classes), (text, two_classes), (classes, several_classes)]
+)
+def test_a_fit_on_parts_goes_on_from_a_checkpoint_to_the_same_bits(data, make, tmp_path):
     from primaldual.checkpoints import checkpointing
 
-    X, y = make()
-    lam = 1.0 / X.shape[0]
-    expected = solve(PartsProblem(cut(X, y, 4), lam=lam, fit_intercept=True), seed=0)
+    X, y = data(False)[:2] if data is classes else data()
+    expected = solve(make(X, y), seed=0)
 
     class Killed(BaseException):
         pass
@@ -211,12 +284,12 @@ def test_a_fit_on_parts_goes_on_from_a_checkpoint_to_the_same_bits(make, tmp_pat
         return None
 
     with pytest.raises(Killed), checkpointing(tmp_path / "run", every=0.0):
-        solve(PartsProblem(cut(X, y, 4), lam=lam, fit_intercept=True), seed=0, callback=kill)
+        solve(make(X, y), seed=0, callback=kill)
     with checkpointing(tmp_path / "run", every=0.0) as checkpoint:
-        problem = PartsProblem(cut(X, y, 4), lam=lam, fit_intercept=True)
-        result = solve(problem, seed=0, callback=quiet)
+        result = solve(make(X, y), seed=0, callback=quiet)
     assert checkpoint.resumed
-    assert np.array_equal(result.w, expected.w) and result.intercept == expected.intercept
+    assert np.array_equal(result.w, expected.w)
+    assert np.array_equal(result.intercept, expected.intercept)
 
 
 def test_a_checkpoint_of_other_parts_is_refused(tmp_path):

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from ..._types import FloatArray, Side
 from ...complexity import Complexity
 from ...data.columns import transposed_times
+from ...data.matrix import Matrix
 from ...problem.multinomial import Multinomial
 from ...samplings import Draws, Sampling
 from ..base import Method
@@ -141,20 +142,31 @@ def _line_search(state: NewtonState, delta: FloatArray, change: FloatArray) -> f
 
 
 def _hessian(p: Multinomial, probabilities: FloatArray) -> FloatArray:
-    """The Hessian in (w_1, b_1, …, w_K, b_K), its lower triangle; without b if there is none.
+    """n ∇²P in (w_1, b_1, …, w_K, b_K), its lower triangle; without b if there is none."""
+    hessian = hessian_of_losses(p.matrix, p.sample_weight, probabilities, p.fit_intercept)
+    ridge = np.zeros((len(p.classes), p.d + p.fit_intercept))
+    ridge[:, : p.d] = p.lam * p.n
+    np.einsum("ii->i", hessian)[:] += ridge.ravel()
+    return hessian
 
-    Its blocks add up to 0 over the classes, but for λ: two different classes have
+
+def hessian_of_losses(
+    matrix: Matrix, c: FloatArray, probabilities: FloatArray, fit_intercept: bool
+) -> FloatArray:
+    """The same without λ.
+
+    Its blocks add up to 0 over the classes: two different classes have
     −Σ_j c_j p_jk p_jm x_j x_jᵀ, and what one class shares with itself is minus the sum of those.
     """
-    classes, d = p.shape
-    width = d + p.fit_intercept
+    classes, d = probabilities.shape[1], matrix.shape[1]
+    width = d + fit_intercept
     first, second = np.tril_indices(classes, -1)
-    h = p.sample_weight[:, None] * np.maximum(probabilities[:, first] * probabilities[:, second], 0)
+    h = c[:, None] * np.maximum(probabilities[:, first] * probabilities[:, second], 0)
     shared = np.zeros((len(first), width, width))
     for pair in range(len(first)):
-        shared[pair, :d, :d] = p.matrix.gram_of_features(np.ascontiguousarray(h[:, pair]))
-    if p.fit_intercept:
-        shared[:, d, :d] = transposed_times(p.matrix, h).T
+        shared[pair, :d, :d] = matrix.gram_of_features(np.ascontiguousarray(h[:, pair]))
+    if fit_intercept:
+        shared[:, d, :d] = transposed_times(matrix, h).T
         shared[:, d, d] = h.sum(axis=0)
     shared = np.tril(shared) + np.tril(shared, -1).swapaxes(1, 2)
     out = np.zeros((classes, width, classes, width))
@@ -162,11 +174,7 @@ def _hessian(p: Multinomial, probabilities: FloatArray) -> FloatArray:
         out[k, :, m] = -block
         out[k, :, k] += block
         out[m, :, m] += block
-    if p.fit_intercept:
+    if fit_intercept:
         # The loss does not change along equal intercepts: any curvature there will do.
         out[:, d, :, d] += max(np.trace(out[:, d, :, d]), 1e-300) / classes**2
-    hessian = out.reshape(classes * width, classes * width)
-    ridge = np.zeros((classes, width))
-    ridge[:, :d] = p.lam * p.n
-    np.einsum("ii->i", hessian)[:] += ridge.ravel()
-    return hessian
+    return out.reshape(classes * width, classes * width)

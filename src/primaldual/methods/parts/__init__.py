@@ -5,11 +5,13 @@ from __future__ import annotations
 from .averaged_newton import AveragedNewton
 from .newton import PartsNewton
 from .newton_cg import PartsNewtonCG
+from .softmax_newton import PartsSoftmaxNewton
 
 ON_PARTS = {
     "parts_newton": PartsNewton,
     "averaged_newton": AveragedNewton,
     "parts_newton_cg": PartsNewtonCG,
+    "parts_softmax_newton": PartsSoftmaxNewton,
 }
 
-__all__ = ["ON_PARTS", "AveragedNewton", "PartsNewton", "PartsNewtonCG"]
+__all__ = ["ON_PARTS", "AveragedNewton", "PartsNewton", "PartsNewtonCG", "PartsSoftmaxNewton"]

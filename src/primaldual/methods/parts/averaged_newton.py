@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ...problem.one_part import Part
 from ..engine.second_order import temper
 from .conjugate_gradients import conjugate_gradients
 from .newton import PartsNewton
-from .point import State, advance_along, measure, move_to, slopes_at, work
+from .point import Hessian, State, advance_along, measure, move_to, work
 
 # Moves that are searched beside the new direction: simulated on text and census data, 5 save a
 # third of the rounds, more save nothing.
@@ -58,11 +57,10 @@ class AveragedNewton(PartsNewton):
             move_to(state, measure(state, state.point), state.point)
             state.extra = []
             return work(p, before)
-        lam_n = p.lam * p.n
-        delta = p.parts.sum(local_direction, state.point, state.gradient, p.n, lam_n)
+        ridge = p.ridge
+        delta = p.parts.sum(local_direction, state.point, state.gradient, p.n, p.lam * p.n)
         basis = np.stack([delta, *state.extra])
-        curved = p.parts.sum(span_curvature, state.point, basis)
-        curved = curved + lam_n * (basis[:, :-1] @ basis[:, :-1].T)
+        curved = p.parts.sum(span_curvature, state.point, basis) + (basis * ridge) @ basis.T
         step = -basis.T @ _solved(curved, basis @ state.gradient)
         length = advance_along(state, step)
         state.extra = [length * step, *state.extra][:MOVES] if length else []
@@ -84,37 +82,23 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def local_direction(
-    part: Part, point: FloatArray, gradient: FloatArray, n: int, lam_n: float
+    part: Any, point: FloatArray, gradient: FloatArray, n: int, lam_n: float
 ) -> FloatArray:
     """(n_k/n) δ_k: the Newton direction by the curvature of one part."""
-    second = slopes_at(part, part.margins(point[:-1], float(point[-1])))[1]
-    scale = n / part.n
-    second *= scale
-    ridge = np.append(np.full(part.d, lam_n), 0.0)
-    diagonal = np.append(
-        part.matrix.squared_norms("feature", second) + lam_n, max(second.sum(), 1e-300)
-    )
-    if not part.fit_intercept:
-        diagonal[-1] = 1.0
+    hessian, scale = Hessian(part, point), n / part.n
+    ridge = np.tile(np.append(np.full(part.d, lam_n), 0.0), len(point) // (part.d + 1))
+    diagonal = scale * hessian.diagonal() + ridge
+    diagonal[~(diagonal > 0)] = 1.0  # of an intercept that is not there, or has no say
     if part.n < part.d:
         temper(diagonal)
 
     def product(v: FloatArray) -> FloatArray:
-        return times_hessian(part, second, v) + ridge * v
+        return scale * hessian.times(v) + ridge * v
 
     found = conjugate_gradients(product, diagonal, -gradient, LOCAL_FORCING, LOCAL_STEPS)
     return found / scale
 
 
-def times_hessian(part: Part, second: FloatArray, v: FloatArray) -> FloatArray:
-    """Σ_j h_j (⟨x_j, v⟩ + v_b) (x_j, 1); the last entry is 0 without an intercept."""
-    moved = second * part.margins(v[:-1], float(v[-1]))
-    last = float(moved.sum()) if part.fit_intercept else 0.0
-    return np.append(part.matrix.transposed_times(moved), last)
-
-
-def span_curvature(part: Part, point: FloatArray, basis: FloatArray) -> FloatArray:
+def span_curvature(part: Any, point: FloatArray, basis: FloatArray) -> FloatArray:
     """Vᵀ H V for the rows of a basis."""
-    second = slopes_at(part, part.margins(point[:-1], float(point[-1])))[1]
-    changes = np.stack([part.margins(v[:-1].copy(), float(v[-1])) for v in basis])
-    return np.asarray((changes * second) @ changes.T)
+    return Hessian(part, point).within(basis)

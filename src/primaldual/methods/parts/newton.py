@@ -9,13 +9,12 @@ from numpy.random import Generator
 
 from ..._types import FloatArray, Layout, Side
 from ...complexity import Complexity
-from ...losses.sums import sum_values, sum_values_and_gaps
-from ...problem.on_parts import PartsProblem, dual_of
+from ...problem.on_parts import PartsProblem
 from ...problem.one_part import Part
 from ...problem.recipe import Dual
 from ..base import Method
 from ..engine.second_order import bordered_direction, cholesky_solver
-from .point import State, gap_at, is_lower, iterate, shorter, slopes_at, start_state, work
+from .point import State, gap_at, is_lower, iterate, shorter, start_state, work
 
 
 class Model(NamedTuple):
@@ -144,17 +143,18 @@ def _summed(p: PartsProblem, dual: Dual) -> Model:
 def newton_model(part: Part, dual: Dual) -> Model:
     """The sums of one part at the end of the recipe's step, and the gap of its α there."""
     z, gaps, outside = part.margins(dual.w, dual.b), 0.0, 0.0
-    y, c = part.y, part.sample_weight
     if dual.delta is None:
-        value = sum_values(part.loss, z, y, c)
+        value = part.value(z)
     else:
-        alpha, inside, _ = dual_of(part, dual)
-        z += part.margins(dual.delta, dual.delta_b)
-        value, gaps, _ = sum_values_and_gaps(part.loss, z, alpha, y, c)
+        first, second = part.slopes(z)
+        change = part.margins(dual.delta, dual.delta_b)
+        alpha, inside = part.linearised(first, second, change)
+        z += change
+        value, gaps, _ = part.gaps(z, alpha)
         outside = float(not inside)
-    first, second = slopes_at(part, z)
+    first, second = part.slopes(z)
     matrix = part.matrix
     return Model(
-        float(value), float(gaps), outside, matrix.transposed_times(first), float(first.sum()),
+        value, gaps, outside, matrix.transposed_times(first), float(first.sum()),
         matrix.gram_of_features(second), matrix.transposed_times(second), float(second.sum()),
     )  # fmt: skip

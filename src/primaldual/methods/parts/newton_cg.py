@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ...problem.one_part import Part
 from ..engine.second_order import next_forcing, temper
-from .averaged_newton import times_hessian
 from .conjugate_gradients import conjugate_gradients
 from .newton import PartsNewton
-from .point import State, advance_along, measure, move_to, slopes_at, work
+from .point import Hessian, State, advance_along, measure, move_to, work
 
 # Products in one step, at most: each is a round.
 MOST_PRODUCTS = 50
@@ -48,10 +46,9 @@ class PartsNewtonCG(PartsNewton):
             move_to(state, measure(state, state.point), state.point)
             return work(p, before)
         forcing = FIRST_FORCING if state.extra is None else state.extra
-        ridge = np.append(np.full(p.d, p.lam * p.n), 0.0)
+        ridge = p.ridge
         diagonal = p.parts.sum(hessian_diagonal, state.point) + ridge
-        if not diagonal[-1] > 0:
-            diagonal[-1] = 1.0
+        diagonal[~(diagonal > 0)] = 1.0  # of an intercept that is not there
         if p.n < p.d:
             temper(diagonal)
 
@@ -71,14 +68,11 @@ class PartsNewtonCG(PartsNewton):
         return "parts_newton_cg"
 
 
-def hessian_diagonal(part: Part, point: FloatArray) -> FloatArray:
-    """Σ_j h_j x_ji² for every feature, and Σ_j h_j for the intercept."""
-    second = slopes_at(part, part.margins(point[:-1], float(point[-1])))[1]
-    last = float(second.sum()) if part.fit_intercept else 0.0
-    return np.append(part.matrix.squared_norms("feature", second), last)
+def hessian_diagonal(part: Any, point: FloatArray) -> FloatArray:
+    """The diagonal of one part's Hessian."""
+    return Hessian(part, point).diagonal()
 
 
-def hessian_times(part: Part, point: FloatArray, v: FloatArray) -> FloatArray:
+def hessian_times(part: Any, point: FloatArray, v: FloatArray) -> FloatArray:
     """The product of one part's Hessian with a vector."""
-    second = slopes_at(part, part.margins(point[:-1], float(point[-1])))[1]
-    return times_hessian(part, second, v)
+    return Hessian(part, point).times(v)

@@ -1,6 +1,7 @@
 """What the methods on parts share: a point, P and its gradient there, and a line search in a round.
 
-Vectors have d + 1 entries: the coefficients, and the intercept behind them.
+A point is one vector: the coefficients and the intercept behind them, or with the softmax loss such
+a row per class, one after the other.
 """
 
 from __future__ import annotations
@@ -12,11 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..._types import FloatArray
-from ...losses.sums import sum_values
 from ...problem.on_parts import PartsProblem
-from ...problem.one_part import Part
 from ...problem.recipe import Dual
-from ...problem.slopes import set_slopes
 
 # The step lengths that one round of a line search tries: a step was too long, by 1000 at most.
 LENGTHS = 0.5 ** np.arange(1, 11)
@@ -31,10 +29,10 @@ class State:
     """Where a method on parts stands."""
 
     problem: PartsProblem
-    point: FloatArray  # (w, b)
+    point: FloatArray
     value: float = math.inf  # n P there
     gradient: FloatArray | None = None  # n ∇P there, if known
-    curvature: float = 0.0  # Σ_j c_j φ''_j there
+    curvature: Any = 0.0  # Σ_j c_j φ''_j there
     gap: float = math.inf  # of the point and a dual point, without a certificate
     dual: Dual | None = None  # that dual point, if it is not the one at the point itself
     extra: Any = None  # what one of the methods keeps
@@ -42,21 +40,17 @@ class State:
     @property
     def w(self) -> FloatArray:
         """The coefficients."""
-        return self.point[:-1]
+        return self.problem.parted(self.point)[0]
 
     @property
-    def intercept(self) -> float:
-        """The intercept."""
-        return float(self.point[-1])
+    def intercept(self) -> Any:
+        """The intercept, or one per class."""
+        return self.problem.parted(self.point)[1]
 
 
 def start_state(problem: PartsProblem, w: FloatArray | None) -> State:
     """The state at ``w``, or at zero."""
-    point = np.zeros(problem.d + 1)
-    if w is not None:
-        point[:-1] = w
-        point[-1] = problem.near[0]
-    return State(problem, point)
+    return State(problem, problem.joined(w, 0.0 * problem.near if w is None else problem.near))
 
 
 def iterate(state: State) -> tuple[FloatArray, Any]:
@@ -64,18 +58,31 @@ def iterate(state: State) -> tuple[FloatArray, Any]:
     if state.dual is not None:
         return state.w, state.dual
     made = Dual(state.w.copy(), state.intercept)
-    if state.problem.fit_intercept and state.gradient is not None and state.curvature > 0:
-        made.delta_b = -float(state.gradient[-1]) / state.curvature
+    if state.problem.fit_intercept and state.gradient is not None:
+        made.delta_b = -plane_step(state)
     return state.w, made
+
+
+def plane_step(state: State) -> Any:
+    """The change of the intercept that its gradient asks for."""
+    _, slope = parted(state.problem, state.gradient)
+    return state.problem.plane_step(slope, state.curvature)
+
+
+def parted(problem: PartsProblem, gradient: Any) -> tuple[FloatArray, Any]:
+    """The gradient in the coefficients and in the intercept."""
+    rows = gradient.reshape(-1, problem.d + 1)
+    slope = rows[:, -1] if len(problem.shapes[0]) > 1 else float(rows[0, -1])
+    return rows[:, :-1], slope
 
 
 def gap_at(state: State) -> float:
     """‖∇P‖²/(2λ), and what it costs to move α into the plane of the free intercept."""
     p = state.problem
-    assert state.gradient is not None
-    square = float(state.gradient[:-1] @ state.gradient[:-1]) / (2 * p.lam * p.n)
-    if p.fit_intercept and state.curvature > 0:
-        square += float(state.gradient[-1]) ** 2 / (2 * state.curvature)
+    rows, slope = parted(p, state.gradient)
+    square = float(np.vdot(rows, rows)) / (2 * p.lam * p.n)
+    if p.fit_intercept:
+        square += 0.5 * float(np.vdot(slope, plane_step(state)))
     return square / p.n
 
 
@@ -88,45 +95,50 @@ def work(problem: PartsProblem, rounds_before: int) -> float:
 # Sums
 
 
-def slopes_at(part: Part, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """c_j φ'_j and c_j φ''_j."""
-    first, second = np.empty(part.n), np.empty(part.n)
-    set_slopes(part.loss, z, part.y, part.sample_weight, first, second)
-    return first, second
-
-
-def value_and_gradient(part: Part, point: FloatArray) -> tuple[float, FloatArray, float]:
+def value_and_gradient(part: Any, point: FloatArray) -> tuple[float, FloatArray, Any]:
     """Σ_j c_j φ_j, its gradient, and Σ_j c_j φ''_j."""
-    z = part.margins(point[:-1], float(point[-1]))
-    first, second = slopes_at(part, z)
-    gradient = np.append(part.matrix.transposed_times(first), first.sum())
-    value = float(sum_values(part.loss, z, part.y, part.sample_weight))
-    return value, gradient, float(second.sum())
+    z = part.scores(point)
+    first, second = part.slopes(z)
+    return part.value(z), part.gathered(first), part.curvature(second)
 
 
-def values_along(
-    part: Part, point: FloatArray, step: FloatArray, lengths: FloatArray
-) -> FloatArray:
+def values_along(part: Any, point: FloatArray, step: FloatArray, lengths: FloatArray) -> FloatArray:
     """Σ_j c_j φ_j at several points along a step."""
-    z = part.margins(point[:-1], float(point[-1]))
-    change = part.margins(step[:-1], float(step[-1]))
-    return np.array(
-        [sum_values(part.loss, z + s * change, part.y, part.sample_weight) for s in lengths]
-    )
+    z, change = part.scores(point), part.scores(step)
+    return np.array([part.value(z + s * change) for s in lengths])
 
 
-def measure(state: State, point: FloatArray) -> tuple[float, FloatArray, float]:
+class Hessian:
+    """The Hessian of the losses of one part at a point."""
+
+    def __init__(self, part: Any, point: FloatArray) -> None:
+        self.part = part
+        self.second = part.slopes(part.scores(point))[1]
+
+    def times(self, v: FloatArray) -> FloatArray:
+        """H v."""
+        change = self.part.scores(v)
+        return np.asarray(self.part.gathered(self.part.curved(self.second, change)))
+
+    def within(self, basis: FloatArray) -> FloatArray:
+        """Vᵀ H V for the rows of a basis."""
+        changes = [self.part.scores(v) for v in basis]
+        moved = [self.part.curved(self.second, change) for change in changes]
+        return np.array([[np.vdot(one, other) for other in moved] for one in changes])
+
+    def diagonal(self) -> FloatArray:
+        """The diagonal; 0 for intercepts that are not there."""
+        return np.asarray(self.part.diagonal(self.second))
+
+
+def measure(state: State, point: FloatArray) -> tuple[float, FloatArray, Any]:
     """n P, n ∇P and Σ_j c_j φ''_j at a point, in a round."""
-    p = state.problem
-    value, gradient, curvature = p.parts.sum(value_and_gradient, point)
-    ridge = p.lam * p.n * point[:-1]
-    gradient[:-1] += ridge
-    if not p.fit_intercept:
-        gradient[-1] = 0.0
-    return value + 0.5 * float(ridge @ point[:-1]), gradient, curvature
+    value, gradient, curvature = state.problem.parts.sum(value_and_gradient, point)
+    pull = state.problem.ridge * point
+    return value + 0.5 * float(pull @ point), gradient + pull, curvature
 
 
-def move_to(state: State, measured: tuple[float, FloatArray, float], point: FloatArray) -> None:
+def move_to(state: State, measured: tuple[float, FloatArray, Any], point: FloatArray) -> None:
     """Take a point whose value and gradient are known."""
     state.point = point
     state.value, state.gradient, state.curvature = measured
@@ -143,7 +155,7 @@ def shorter(state: State, step: FloatArray) -> float:
     p = state.problem
     values = p.parts.sum(values_along, state.point, step, LENGTHS)
     points = state.point + LENGTHS[:, None] * step
-    values = values + 0.5 * p.lam * p.n * np.einsum("ij,ij->i", points[:, :-1], points[:, :-1])
+    values = values + 0.5 * (points * points) @ p.ridge
     best = int(np.nanargmin(values)) if np.isfinite(values).any() else len(values) - 1
     return float(LENGTHS[best])
 
