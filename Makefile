@@ -12,7 +12,7 @@ COVERED = tests/smoke tests/cli/test_cli_parts.py tests/estimators/test_paramete
   tests/solver/test_bad_input.py tests/test_binary.py tests/test_complexity.py \
   tests/test_container.py tests/test_models.py
 
-.PHONY: demo test coverage lint bench browser clean
+.PHONY: demo test coverage lint bench docs browser clean
 
 demo: $(VENV)/.base
 	$(BIN)/primaldual faceoff
@@ -36,6 +36,11 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(BENCH)
 
+# The site, in docs/_build/html, with every example of the gallery run: no network is used.
+docs: $(VENV)/.docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -n -j 2 -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 # Chromium for the test of the report page. Where it cannot be had, that test is skipped.
 browser:
 	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
@@ -50,7 +55,11 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
+	touch $@ $(VENV)/.base
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,docs]'
 	touch $@ $(VENV)/.base
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
@@ -58,4 +67,4 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	touch $@ $(VENV)/.base
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -59,7 +59,7 @@ class Parts(ABC):
         self.meter = Meter()
 
     def sum(self, step: Step, *shared: Any) -> Any:
-        """Σ over the parts of step(part, *shared), added in a fixed tree over part numbers.
+        """Σ over the parts of ``step(part, *shared)``, added in a fixed tree over part numbers.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Parts(ABC):
         return total
 
     def map(self, step: Step, *shared: Any) -> list[Any]:
-        """step(part, *shared) for every part, in the order of their numbers.
+        """``step(part, *shared)`` for every part, in the order of their numbers.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Parts(ABC):
 
     @abstractmethod
     def then(self, step: Step, *shared: Any, each: Sequence[Any] | None = None) -> Parts:
-        """The parts step(part, *shared), or step(part, each[number], *shared).
+        """The parts ``step(part, *shared)``, or ``step(part, each[number], *shared)``.
 
         They are kept where the parts are kept, and made again whenever a part is loaded again. A
         step that returns None leaves the part out of all that follows.
