@@ -66,6 +66,13 @@ def test_classifiers_fit_without_a_cluster(make, data):
     same(make(tol=1e-10).fit(*in_blocks(X, y)), make(tol=1e-10).fit(X, y))
 
 
+def test_a_support_vector_machine_fits_on_a_cluster(client, data):
+    X, y = data
+    ours = LinearSVC(loss="hinge", tol=1e-7).fit(*in_blocks(X, y))
+    same(ours, LinearSVC(loss="hinge", tol=1e-9).fit(X, y))
+    assert ours.bytes_moved_ > 8 * len(y)
+
+
 @pytest.mark.parametrize("make", [Ridge, partial(LinearRegressor, "huber")])
 def test_regressors_fit_on_blocks(make, data):
     X, _ = data

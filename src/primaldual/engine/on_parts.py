@@ -9,8 +9,14 @@ from typing import Any
 from numpy.random import Generator
 
 from .._types import FloatArray
-from ..methods.parts import AveragedNewton, PartsNewton, PartsNewtonCG, PartsSoftmaxNewton
-from ..methods.parts.point import State, start_state
+from ..losses.custom import loss_name
+from ..methods.parts import (
+    AveragedNewton,
+    PartsNewton,
+    PartsNewtonCG,
+    PartsSoftmaxNewton,
+    PartsSSNAL,
+)
 from ..problem.on_parts import PartsProblem
 
 # A Hessian is summed up to this many coefficients (of all classes): 72 MB per message,
@@ -26,13 +32,15 @@ class AutoState:
     """Where the engine stands."""
 
     method: PartsNewton
-    inner: State
+    inner: Any  # its state
     log: list[str]  # "method: why", in order
     gaps: list[float] = field(default_factory=list)  # after each of its steps
 
 
 class PartsAuto(PartsNewton):
     """Newton's method where its Hessian fits; otherwise averaged directions, watched."""
+
+    smooth_only = False
 
     def start(  # type: ignore[override]
         self,
@@ -44,7 +52,7 @@ class PartsAuto(PartsNewton):
     ) -> AutoState:
         """The state of the method that is chosen first."""
         method, why = choose_on_parts(problem)
-        return AutoState(method, start_state(problem, w), [why])
+        return AutoState(method, method.start(problem, w=w), [why])
 
     def advance(self, state: AutoState, draws: Any = None) -> float:  # type: ignore[override]
         """One step of the current method; another one takes over if it is slow."""
@@ -80,6 +88,13 @@ def parts_method(side: str) -> PartsAuto:
 
 def choose_on_parts(problem: PartsProblem) -> tuple[PartsNewton, str]:
     """The method to begin with, and why."""
+    if not problem.is_smooth:
+        inner = PartsNewton() if problem.d <= MOST_COEFFICIENTS else AveragedNewton()
+        name, loss = inner.label(None), loss_name(problem.loss)  # type: ignore[arg-type]
+        return (
+            PartsSSNAL(inner),
+            f"parts_ssnal: {loss} has kinks; {name} solves problems with rounded ones.",
+        )
     size, is_softmax = math.prod(problem.shapes[0]), len(problem.shapes[0]) > 1
     if size <= MOST_COEFFICIENTS:
         name = "parts_softmax_newton" if is_softmax else "parts_newton"

@@ -103,6 +103,14 @@ class Parts(ABC):
         step that returns None leaves the part out of all that follows.
         """
 
+    def beside(self, step: Step, each: Sequence[Any], *shared: Any) -> Parts:
+        """The parts step(part, each[number], *shared) of this fit, on the same meter."""
+        made = self.then(step, *shared, each=each)
+        made.meter = self.meter
+        if self.is_remote:
+            self.meter.bytes_moved += size_in_bytes(list(each))
+        return made
+
     def metered(self: Self) -> Self:
         """The same parts with a meter of their own that begins at 0."""
         made = copy.copy(self)

@@ -51,7 +51,7 @@ class PartsProblem:
     parts : Parts
         Of ``Block`` each: examples, labels and weights.
     loss : str or loss
-        A smooth loss, as for ``Problem``.
+        As for ``Problem``; one with kinks has to have a smoothed version.
     lam : float
         λ > 0, as for ``Problem``.
     fit_intercept : bool
@@ -82,13 +82,13 @@ class PartsProblem:
         column: int | None = None,
     ) -> None:
         self.loss = as_loss(loss)
-        if not float(self.loss.smoothness) < math.inf:
+        self.beta = float(self.loss.smoothness)
+        self.is_smooth = self.beta < math.inf
+        if not (self.is_smooth or hasattr(self.loss, "smoothed")):
             raise ValueError(
                 f"loss {loss_name(self.loss)!r} has kinks, and the methods on data in parts need a "
-                f"smooth one. Use 'smoothed_{loss_name(self.loss)}' or 'squared_hinge', or data in "
-                "memory."
+                "smooth one, or one with a method smoothed. Use a smooth loss, or data in memory."
             )
-        self.beta = float(self.loss.smoothness)
         self.near: Any = np.zeros(())  # where the search for the best intercept begins
         self.lam = positive_number(lam)
         self.fit_intercept = bool(fit_intercept)
@@ -153,10 +153,10 @@ class PartsProblem:
         made.lam = positive_number(lam)
         return made
 
-    @property
-    def is_smooth(self) -> bool:
-        """Whether β is finite: always."""
-        return True
+    @cached_property
+    def slope_range(self) -> float:
+        """The length of the interval of all slopes of a loss with kinks, each a jump by 1."""
+        return float(len(self.loss.kinks(np.zeros(1))))  # type: ignore[attr-defined]
 
     @property
     def shapes(self) -> tuple[tuple[int], tuple[int]]:
@@ -228,10 +228,15 @@ class PartsProblem:
                 alpha = self._at_best_intercept(w) if intercept is None else Dual(w, intercept)
             b = self._number(alpha.b + alpha.delta_b * (alpha.delta is not None))
             b = b if intercept is None else self._number(intercept)
+            parts = self.parts
+            kept = alpha.given
+            if kept is not None:
+                parts = parts.beside(with_dual, kept)
+                alpha = replace(alpha, given=None)  # it need not travel twice
             for _ in range(PLANE_STEPS):
-                sums = self.parts.sum(pair_sums, w, b, alpha)
+                sums = parts.sum(pair_sums, w, b, alpha)
                 alpha = replace(alpha, total=sums.total, size=sums.sizes)
-                if self.balanced(alpha):
+                if self.balanced(alpha) or not self.is_smooth:
                     break
                 alpha.delta_b = alpha.delta_b + self.plane_step(sums.total, sums.curvature)
             apart = w - sums.product / (self.lam * self.n)
@@ -243,7 +248,8 @@ class PartsProblem:
             shift = float(np.max(np.abs(b))) + sums.targets
             error = by_norm(self, norms, made.size, sums.alpha_square, shift)
             gap += rounding_of(self, made, error)
-            return proof(self, w, alpha, b, primal_value(self, made), gap)
+            given = replace(alpha, given=kept)
+            return proof(self, w, given, b, primal_value(self, made), gap)
 
     def _number(self, b: Any) -> Any:
         """An intercept in the type it has here."""
@@ -251,6 +257,8 @@ class PartsProblem:
 
     def _at_best_intercept(self, w: FloatArray) -> Dual:
         """The dual point at w and an intercept that Newton's method on sums has found."""
+        if not self.is_smooth:
+            return Dual(w, self._bracketed_intercept(w))
         b = np.array(self.near)
         for _ in range(INTERCEPT_ROUNDS if self.fit_intercept else 0):
             total, size, curvature = self.parts.sum(slope_sums, w, self._number(b))
@@ -261,7 +269,22 @@ class PartsProblem:
         self.near = b if self.fit_intercept else np.zeros_like(b)
         return Dual(w, self._number(self.near))
 
+    def _bracketed_intercept(self, w: FloatArray) -> float:
+        """The best intercept of a loss with kinks, by its values at many points in a few rounds."""
+        if not self.fit_intercept:
+            return 0.0
+        reach = float(np.max([each or 0.0 for each in self.parts.map(reach_of, w)]))
+        low, high = -reach, reach
+        for _ in range(BRACKET_ROUNDS):
+            places = np.linspace(low, high, BRACKET_POINTS)
+            best = int(np.argmin(self.parts.sum(values_at, w, places)))
+            low = places[max(best - 1, 0)]
+            high = places[min(best + 1, BRACKET_POINTS - 1)]
+        return float(places[best])
 
+
+# Points and rounds of that search: an interval shrinks 16-fold in each.
+BRACKET_POINTS, BRACKET_ROUNDS = 33, 4
 # Rounds in search of the best intercept of a given w, at most: steps are at most 1 long.
 INTERCEPT_ROUNDS = 30
 
@@ -342,6 +365,8 @@ def pair_sums(part: Any, w: FloatArray, b: Any, dual: Dual) -> PairSums:
 
 def dual_of(part: Any, dual: Dual) -> tuple[FloatArray, bool, FloatArray]:
     """α on one part, whether it was in its domain already, and c_j φ'' where it was taken."""
+    if part.alpha is not None:
+        return part.alpha, True, np.zeros(1)
     first, second = part.slopes(part.margins(dual.w, dual.b))
     if dual.delta is None:
         change = np.zeros_like(first) + dual.delta_b
@@ -351,10 +376,28 @@ def dual_of(part: Any, dual: Dual) -> tuple[FloatArray, bool, FloatArray]:
     return alpha, inside, second
 
 
+def with_dual(part: Any, alpha: FloatArray) -> Any:
+    """The part with an α of its own."""
+    if np.shape(alpha) != (part.n,):
+        raise ValueError(f"α must have {part.n} entries here, got shape {np.shape(alpha)}.")
+    return replace(part, alpha=alpha)
+
+
 def slope_sums(part: Any, w: FloatArray, b: Any) -> tuple[Any, float, Any]:
     """Σ_j c_j φ', Σ_j |c_j φ'| and Σ_j c_j φ'' at the margins of w and b."""
     first, second = part.slopes(part.margins(w, b))
     return first.sum(axis=0), float(np.abs(first).sum()), part.curvature(second)
+
+
+def reach_of(part: Part, w: FloatArray) -> float:
+    """Of which no kink is farther from 0, as an intercept."""
+    return float(np.abs(part.margins(w)).max()) + part.target_size + 1.0
+
+
+def values_at(part: Part, w: FloatArray, places: FloatArray) -> FloatArray:
+    """Σ_j c_j φ(z_j) for several intercepts."""
+    z = part.margins(w)
+    return np.array([part.value(z + b) for b in places])
 
 
 def loss_at_zero(part: Part) -> float:

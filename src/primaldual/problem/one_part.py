@@ -71,6 +71,7 @@ class Part:
     sample_weight: FloatArray
     loss: Any
     fit_intercept: bool
+    alpha: FloatArray | None = None  # where it is given and does not follow from w
 
     @property
     def n(self) -> int:

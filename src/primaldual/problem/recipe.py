@@ -13,7 +13,8 @@ from .._types import FloatArray
 class Dual:
     """α on the parts: how to make it, and its sums once it was made.
 
-    With the softmax loss w and δ have a row per class, the intercepts and Σ_j α_j an entry.
+    Where the loss has kinks α does not follow from w: its numbers are given, part by part. With the
+    softmax loss w and δ have a row per class, the intercepts and Σ_j α_j an entry.
     """
 
     w: FloatArray
@@ -22,6 +23,7 @@ class Dual:
     delta_b: Any = None  # as b; 0 if not given
     total: Any = math.nan  # Σ_j α_j
     size: float = math.nan  # Σ_j |α_j|
+    given: list[Any] | None = None  # α itself, an array per part; None for an empty part
 
     def __post_init__(self) -> None:
         if self.delta_b is None:

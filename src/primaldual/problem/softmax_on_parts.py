@@ -42,7 +42,7 @@ class PartsMultinomial(PartsProblem):
     loss = None  # type: ignore[assignment]
 
     def __init__(self, parts: Parts, lam: float = 1.0, fit_intercept: bool = False) -> None:
-        self.beta = SMOOTHNESS
+        self.beta, self.is_smooth = SMOOTHNESS, True
         self.lam = positive_number(lam)
         self.fit_intercept = bool(fit_intercept)
         self.raw = parts.metered()

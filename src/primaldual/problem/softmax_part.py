@@ -24,6 +24,7 @@ class SoftmaxPart:
     sample_weight: FloatArray
     classes: int
     fit_intercept: bool
+    alpha: FloatArray | None = None  # where it is given and does not follow from w
 
     @property
     def n(self) -> int:

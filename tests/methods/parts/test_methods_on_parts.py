@@ -177,10 +177,47 @@ def test_a_part_that_differs_when_it_is_loaded_again_is_an_error():
         part_of(Block(changed, y), fact, problem.spec)
 
 
-def test_a_loss_with_kinks_is_refused_with_a_way_out():
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
+def test_losses_with_kinks_on_parts_agree_with_memory(loss, fit_intercept):
+    X, y = census(600, 10)
+    blocks = cut(X, y, 3).parts
+    parts = InMemory([blocks[0], Block(X[:0], y[:0]), *blocks[1:]])
+    lam = 1.0 / X.shape[0]
+    ours = solve(PartsProblem(parts, loss, lam, fit_intercept), tol=1e-6)
+    theirs = solve(Problem(X, y, loss, lam, fit_intercept=fit_intercept), tol=1e-8)
+    assert ours.converged and ours.trace.methods[-1] == "parts_ssnal"
+    unit = theirs.problem.primal_at_zero
+    assert abs(ours.certificate.primal - theirs.certificate.primal) <= 1.1e-6 * unit
+    assert ours.certificate.dual <= theirs.certificate.primal * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_losses_with_kinks_reach_the_tolerance_with_many_features(fit_intercept):
+    X, y = text(800, 3500)
+    lam = 1.0 / X.shape[0]
+    ours = solve(PartsProblem(cut(X, y, 2), "hinge", lam, fit_intercept), tol=1e-4)
+    theirs = solve(Problem(X, y, "hinge", lam, fit_intercept=fit_intercept), tol=1e-6)
+    assert ours.converged
+    assert abs(ours.certificate.primal - theirs.certificate.primal) <= 1.1e-4
+
+
+def test_a_fit_with_kinks_that_is_stopped_is_no_worse_than_zero():
+    X, y = census(600, 10)
+    problem = PartsProblem(cut(X, y + 5.0, 3), "epsilon_insensitive", 1e-3, True)
+    result = solve(problem, max_iter=0)
+    memory = Problem(X, y + 5.0, "epsilon_insensitive", 1e-3, fit_intercept=True)
+    at_zero = memory.certify(np.zeros(10)).primal
+    assert result.certificate.primal == pytest.approx(at_zero, rel=1e-3)
+
+
+def test_a_loss_with_kinks_and_no_rounded_form_is_refused():
+    class Absolute:
+        classification, smoothness, quadratic, strictly_convex = False, np.inf, False, False
+
     X, y = census(100)
-    with pytest.raises(ValueError, match="smoothed_hinge"):
-        PartsProblem(cut(X, y, 2), "hinge")
+    with pytest.raises((TypeError, ValueError)):
+        PartsProblem(cut(X, y, 2), Absolute())
 
 
 def test_a_certificate_on_parts_is_that_of_memory():

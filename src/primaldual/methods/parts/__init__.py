@@ -6,12 +6,21 @@ from .averaged_newton import AveragedNewton
 from .newton import PartsNewton
 from .newton_cg import PartsNewtonCG
 from .softmax_newton import PartsSoftmaxNewton
+from .ssnal import PartsSSNAL
 
 ON_PARTS = {
     "parts_newton": PartsNewton,
     "averaged_newton": AveragedNewton,
     "parts_newton_cg": PartsNewtonCG,
     "parts_softmax_newton": PartsSoftmaxNewton,
+    "parts_ssnal": PartsSSNAL,
 }
 
-__all__ = ["ON_PARTS", "AveragedNewton", "PartsNewton", "PartsNewtonCG", "PartsSoftmaxNewton"]
+__all__ = [
+    "ON_PARTS",
+    "AveragedNewton",
+    "PartsNewton",
+    "PartsNewtonCG",
+    "PartsSSNAL",
+    "PartsSoftmaxNewton",
+]

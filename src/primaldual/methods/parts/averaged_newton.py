@@ -18,6 +18,9 @@ MOVES = 5
 # Local systems are solved to this relative residual, or for this many steps: they differ from the
 # whole by more than that.
 LOCAL_FORCING, LOCAL_STEPS = 1e-2, 20
+# An intercept's curvature on a part is raised by this fraction of that on all, or its square times
+# the largest that there can be: a part may have none.
+STIFF = 1e-3
 # Directions of the span whose curvature is a smaller fraction of the largest are rounding.
 LEAST_CURVATURE = 1e-10
 
@@ -58,7 +61,9 @@ class AveragedNewton(PartsNewton):
             state.extra = []
             return work(p, before)
         ridge = p.ridge
-        delta = p.parts.sum(local_direction, state.point, state.gradient, p.n, p.lam * p.n)
+        damping = STIFF * max(float(np.max(state.curvature)), STIFF * p.beta * p.n)
+        pair = (p.lam * p.n, damping * p.fit_intercept)
+        delta = p.parts.sum(local_direction, state.point, state.gradient, p.n, pair)
         basis = np.stack([delta, *state.extra])
         curved = p.parts.sum(span_curvature, state.point, basis) + (basis * ridge) @ basis.T
         step = -basis.T @ _solved(curved, basis @ state.gradient)
@@ -82,13 +87,14 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def local_direction(
-    part: Any, point: FloatArray, gradient: FloatArray, n: int, lam_n: float
+    part: Any, point: FloatArray, gradient: FloatArray, n: int, pair: tuple[float, float]
 ) -> FloatArray:
     """(n_k/n) δ_k: the Newton direction by the curvature of one part."""
     hessian, scale = Hessian(part, point), n / part.n
-    ridge = np.tile(np.append(np.full(part.d, lam_n), 0.0), len(point) // (part.d + 1))
+    lam_n, damping = pair
+    ridge = np.tile(np.append(np.full(part.d, lam_n), damping), len(point) // (part.d + 1))
     diagonal = scale * hessian.diagonal() + ridge
-    diagonal[~(diagonal > 0)] = 1.0  # of an intercept that is not there, or has no say
+    diagonal[~(diagonal > 0)] = 1.0  # of an intercept that is not there
     if part.n < part.d:
         temper(diagonal)
 
