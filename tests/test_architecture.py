@@ -25,6 +25,7 @@ LAYERS = [
     "_text",
     "wording",
     "_warn",
+    "_when_imported",
     "container",
     "_types",
     "_cached",

@@ -29,6 +29,7 @@ PATHS = {
         "RidgeClassifier",
         "RidgeClassifierCV",
         "path",
+        "to_sklearn",
     ],
     "primaldual.experiments": ["prediction", "reproduce"],
     "primaldual.files": ["FileError", "read"],

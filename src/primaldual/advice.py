@@ -106,6 +106,32 @@ class Advice:
         extent = (self.d, self.n, self.sampling, self.tol)
         return Advice.kept, (extent, self.forecasts, self.theory, self.ranking)
 
+    def plain(self) -> dict[str, Any]:
+        """The advice without its data in numbers, strings, lists and dicts, as files hold it."""
+        return {
+            "advice": {
+                **{"d": self.d, "n": self.n, "sampling": self.sampling, "tol": self.tol},
+                "ranking": [[name, asdict(costs)] for name, costs in self.ranking],
+                "forecasts": [list(forecast) for forecast in self.forecasts],
+                "side": self.theory.side,
+                "reason": self.theory.reason,
+            },
+            "costs": {side: asdict(getattr(self, side)) for side in ("primal", "dual")},
+        }
+
+    @classmethod
+    def of_plain(cls, plain: dict[str, Any]) -> Advice | None:
+        """What ``plain`` gave; None if it was written before there was a verdict."""
+        kept, costs = plain["advice"], plain["costs"]
+        if "forecasts" not in kept:
+            return None
+        bounds = {side: Complexity(**costs[side]) for side in ("primal", "dual")}
+        ranking = tuple((name, Complexity(**stated)) for name, stated in kept["ranking"])
+        theory = Theory(**bounds, side=kept["side"], reason=kept["reason"])
+        begun, other = (Expected(*stated) for stated in kept["forecasts"])
+        extent = (kept["d"], kept["n"], kept["sampling"], kept["tol"])
+        return cls.kept(extent, (begun, other), theory, ranking)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Advice) and self.__reduce__() == other.__reduce__()
 

@@ -17,22 +17,18 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
 
 from . import container, estimators
 from .advice import Advice
-from .complexity import Complexity
 from .container import ContainerError
-from .engine.forecast import Expected
+from .estimators.calibrated import Calibrated
 from .losses import LOSSES
 from .losses.custom import loss_name
-from .theory import Theory
 
 KIND = "model"
 VERSION = 1
@@ -55,9 +51,7 @@ ESTIMATORS = {
 }
 
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
-SIDES = ("primal", "dual")
-# Of an advice; its problem, which holds the data, is not kept.
-_ADVICE = ("d", "n", "sampling", "tol")
+_ADVICE = "advice_"  # is plain data in an estimator's state
 _NOT_KEPT = ("history_",)
 _DUAL = "dual_coef_"  # kept if asked for
 _ONLY_WHILE_FITTING = ("callback", "cv", "random_state")
@@ -271,8 +265,8 @@ class _Writer:
                 continue
             parameters[key] = self.value(value, key)
         attributes = {
-            key: self.value(value, key)
-            for key, value in sorted(estimator.__getstate__().items())
+            key: value if key == _ADVICE else self.value(value, key)
+            for key, value in sorted(_state(estimator).items())
             if _ATTRIBUTE.fullmatch(key) and key not in self.not_kept
         }
         return {
@@ -302,13 +296,7 @@ class _Writer:
         if isinstance(value, dict):
             pairs = value.items()
             return {"pairs": [[self.value(k, name), self.value(v, name)] for k, v in pairs]}
-        if isinstance(value, Advice):
-            kept = {key: getattr(value, key) for key in _ADVICE}
-            kept["ranking"] = [[name, asdict(costs)] for name, costs in value.ranking]
-            kept["forecasts"] = [list(forecast) for forecast in value.forecasts]
-            kept["side"], kept["reason"] = value.theory.side, value.theory.reason
-            return {"advice": kept, "costs": {side: asdict(getattr(value, side)) for side in SIDES}}
-        if hasattr(value, "calibrated_classifiers_") or isinstance(value, Calibrated):
+        if isinstance(value, Calibrated):
             return self.calibrated(value)
         raise TypeError(
             f"{name}={value!r} cannot be kept in a model file, which holds data and no code. "
@@ -329,13 +317,8 @@ class _Writer:
         self.arrays[key] = array
         return {"array": key}
 
-    def calibrated(self, value: Any) -> dict[str, Any]:
+    def calibrated(self, value: Calibrated) -> dict[str, Any]:
         """The sigmoids that turn scores into probabilities, and the model that gives the scores."""
-        if not isinstance(value, Calibrated):
-            (fitted,) = value.calibrated_classifiers_
-            slopes = [float(sigmoid.a_) for sigmoid in fitted.calibrators]
-            offsets = [float(sigmoid.b_) for sigmoid in fitted.calibrators]
-            value = Calibrated(fitted.estimator, np.array(slopes), np.array(offsets))
         return {
             "calibrated": self.model(value.estimator),
             "slopes": self.array(value.slopes, "slopes"),
@@ -401,44 +384,19 @@ class _Reader:
         if kind == "pairs":
             return {self.value(key): self.value(entry) for key, entry in content}
         if kind == "advice":
-            return _advice(content, value["costs"])
+            return Advice.of_plain(value)
         if kind == "calibrated":
             model = self.model(content)
             return Calibrated(model, self.value(value["slopes"]), self.value(value["offsets"]))
         raise KeyError(kind)
 
 
-class Calibrated:
-    """What a saved ``LinearSVC(probability=True)`` needs for its probabilities.
-
-    Stands in for the ``sklearn.calibration.CalibratedClassifierCV`` of the fit: P(class) is a
-    sigmoid of the class's score, normalised over the classes.
-    """
-
-    def __init__(self, estimator: Any, slopes: np.ndarray, offsets: np.ndarray) -> None:
-        self.estimator = estimator
-        self.slopes = slopes
-        self.offsets = offsets
-
-    def predict_proba(self, X: Any) -> Any:
-        """The probabilities of the classes.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        scores = self.estimator.decision_function(X)
-        if scores.ndim == 1:
-            last = expit(-(self.slopes * scores + self.offsets))
-            return np.stack([1.0 - last, last], axis=1)
-        each = expit(-(self.slopes * scores + self.offsets))
-        total = each.sum(axis=1, keepdims=True)
-        even = np.full_like(each, 1 / each.shape[1])
-        return np.divide(each, total, out=even, where=total != 0)
+def _state(estimator: Any) -> dict[str, Any]:
+    """What a fit has left; probabilities as the object that holds them."""
+    state: dict[str, Any] = estimator.__getstate__()
+    if "calibrated_" in state:
+        state["calibrated_"] = estimator.calibrated_
+    return state
 
 
 def _is_plain(value: Any) -> bool:
@@ -454,18 +412,6 @@ def _texts(content: list[str]) -> np.ndarray:
             "may have."
         )
     return np.array(content, dtype=f"<U{max(widest, 1)}")
-
-
-def _advice(kept: dict[str, Any], costs: dict[str, Any]) -> Advice | None:
-    """The advice without the problem; None from a file written before there was a verdict."""
-    if "forecasts" not in kept:
-        return None
-    bounds = {side: Complexity(**costs[side]) for side in SIDES}
-    ranking = tuple((name, Complexity(**stated)) for name, stated in kept["ranking"])
-    theory = Theory(**bounds, side=kept["side"], reason=kept["reason"])
-    begun, other = (Expected(*stated) for stated in kept["forecasts"])
-    extent = (kept["d"], kept["n"], kept["sampling"], kept["tol"])
-    return Advice.kept(extent, (begun, other), theory, ranking)
 
 
 def _scales(head: dict[str, Any], arrays: dict[str, np.ndarray], estimator: Any) -> Any:

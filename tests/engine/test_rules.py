@@ -70,6 +70,16 @@ def test_one_side_is_kept_to(kind, side):
     assert run.trace.notes[0].startswith(f"{choice.method}: ")
 
 
+def test_a_few_examples_on_the_dual_are_solved_before_max_iter_is_used_up():
+    """Each four times, features far from 0: coordinate descent needs thousands of short epochs."""
+    X = np.repeat([[1.0, 3.0], [2.0, 1.0], [3.0, 3.0], [4.0, 1.0]], 4, axis=0)
+    y = np.repeat([-0.5, 0.5, -0.5, 0.5], 4)
+    problem = Problem(X, y, "squared", 1 / 32, fit_intercept=True)
+    for tol in (1e-6, 1e-12):
+        run = solve(problem, side="dual", tol=tol, max_iter=1000)
+        assert run.converged and run.side == "dual"
+
+
 def test_a_warm_start_is_for_newton_where_two_steps_cost_little():
     X, y = tall(20_000, 60, 0.2)
     problem = Problem(X, y, lam=1e-4)

@@ -130,13 +130,17 @@ def test_without_a_penalty_the_fit_is_theirs(diabetes):
     assert ours.dual_gap_ <= 1e-6
 
 
-def test_a_warm_start_begins_at_the_last_scale(diabetes):
+@pytest.mark.parametrize("alpha", [0.0, 1e-4, 1.0])
+def test_a_warm_start_at_the_optimum_makes_no_step(diabetes, alpha):
     X, y = diabetes
-    model = HuberRegressor(warm_start=True).fit(X, y)
+    model = HuberRegressor(alpha=alpha, warm_start=True).fit(X, y)
     first, coef = model.n_iter_, model.coef_.copy()
     model.fit(X, y)
-    assert model.n_iter_ < first
+    assert model.n_iter_ == 0
+    assert model.dual_gap_ <= model.tol
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-8)
+    model.fit(X, y + X[:, 0])  # near it, the first scale is that of the last fit
+    assert 0 < model.n_iter_ < first
 
 
 def test_the_fixed_threshold_is_a_linear_regressor(diabetes):

@@ -177,6 +177,7 @@ def test_threads_change_nothing(data, n_jobs):
         ({"l1_ratios": [0.0, 0.5]}, r"l1_ratios=\[0.0, 0.5\] is not available"),
         ({"l1_ratios": []}, "l1_ratios must be None or a list of zeros"),
         ({"penalty": "l1"}, "penalty='l1' is not available"),
+        ({"penalty": None}, "penalty must be one of 'l2', 'deprecated', got None"),
         ({"solver": "fast"}, "solver must be one of 'lbfgs'"),
         ({"Cs": 0}, "Cs must be a positive"),
         ({"refit": "no"}, "refit must be True or False"),

@@ -202,6 +202,12 @@ def test_singular_vectors_are_for_dense_data():
     assert model.alpha_ == RidgeCV().fit(X, y).alpha_
 
 
+def test_there_has_to_be_a_value_to_try():
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match="alphas must have at least one value"):
+        RidgeCV([]).fit(X, y)
+
+
 def test_alpha_zero_is_for_folds_only():
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(ValueError, match=r"alphas\[0\] == 0.0, must be > 0"):

@@ -14,7 +14,7 @@ from ..methods.base import Method
 from ..methods.engine import ENGINE
 from ..methods.engine.second_order import slopes
 from .costs import KINK_STEPS, Costs
-from .rules import HOPE, TRIAL_EPOCHS, trial_length
+from .rules import HOPE, LOOK_COST, TRIAL_EPOCHS, trial_length
 from .watch import State, Watch
 
 # Epochs on the dual come before Newton's method where T_D is at most this many passes, or where an
@@ -27,9 +27,6 @@ MANY_EXAMPLES = 200
 # A second-order method is stuck if the gap has not fallen to this fraction in this many rounds: a
 # few more than the longest pause seen before a method went on.
 STUCK_ROUNDS, PROGRESS = 6, 0.9
-# Alternatives are priced once a method has taken this many nanoseconds, 1 ms, and only if it should
-# take as many more: to price and to start another one takes a good part of that.
-LOOK_COST = 1e6
 # Rounds of descent whose estimate is at the target without a proof, after which the estimate is no
 # longer believed: at least this many, and this fraction of all rounds.
 UNPROVED_ROUNDS, UNPROVED_FRACTION = 8, 0.25

@@ -28,6 +28,9 @@ TRIAL_COST = 500_000.0
 NEARLY_FREE = 0.15
 # Nanoseconds that pricing the alternatives takes: a trial that costs less is made at once.
 CHOOSING = 150_000.0
+# Alternatives to a method are priced once it has taken this many nanoseconds, 1 ms, and only if it
+# should take as many more: to price and to start another one takes a good part of that.
+LOOK_COST = 1e6
 # A method whose cost may also turn out far higher has to cost, at best, this fraction of the next
 # best; the one Newton step on dense data is priced exactly, so there it has to be far cheaper.
 HOPE, HOPE_FOR_ONE_STEP = 0.7, 0.05
@@ -208,6 +211,13 @@ SMOOTH = (
         f"a start near the solution: about {WARM_STEPS} steps",
     ),
     Rule("newton", frozenset({"small"}), None, "few features and few examples"),
+    # A thousand epochs of less than a microsecond may be over before they are looked at.
+    Rule(
+        "gram_newton",
+        ANY,
+        lambda f: f.side == "dual" and f.costs.gram() <= LOOK_COST,
+        "asked for the dual side, and few examples",
+    ),
     # n ≥ d, and truncated Newton is over in one call.
     Rule(
         "newton",

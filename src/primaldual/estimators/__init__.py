@@ -6,10 +6,12 @@ from .any_loss import LinearClassifier, LinearRegressor
 from .cv import LogisticRegressionCV
 from .huber import HuberRegressor
 from .logistic import LogisticRegression
+from .neighbours import introduce
 from .paths import path
 from .ridge import Ridge, RidgeClassifier
 from .ridge_cv import RidgeClassifierCV, RidgeCV
 from .svm import LinearSVC, LinearSVR
+from .twins import to_sklearn
 
 __all__ = [
     "HuberRegressor",
@@ -24,4 +26,21 @@ __all__ = [
     "RidgeClassifier",
     "RidgeClassifierCV",
     "path",
+    "to_sklearn",
 ]
+
+introduce(
+    [
+        HuberRegressor,
+        LinearClassifier,
+        LinearRegressor,
+        LinearSVC,
+        LinearSVR,
+        LogisticRegression,
+        LogisticRegressionCV,
+        Ridge,
+        RidgeCV,
+        RidgeClassifier,
+        RidgeClassifierCV,
+    ]
+)

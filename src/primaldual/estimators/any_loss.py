@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import FloatArray
 from ..losses.custom import as_loss, loss_name
 from ..parts.collections import by_block
-from . import to_sklearn
+from . import twins
 from .base import Objective
 from .classifier import LinearClassifierBase, by_link, log, near_one
 from .parameters import documented
@@ -164,8 +164,8 @@ class LinearClassifier(LinearClassifierBase):
         name = loss_name(as_loss(self.loss))
         if name != "logistic":
             loss = "hinge" if name == "hinge" else "squared_hinge"
-            return to_sklearn.svc(self, loss=loss, C=self.C, fit_intercept=self.fit_intercept)
-        return to_sklearn.logistic(
+            return twins.svc(self, loss=loss, C=self.C, fit_intercept=self.fit_intercept)
+        return twins.logistic(
             self, len(self.classes_) > 2, C=self.C, fit_intercept=self.fit_intercept
         )
 
@@ -250,4 +250,4 @@ class LinearRegressor(LinearRegressorBase):
         sklearn.linear_model.Ridge
         """
         check_is_fitted(self)
-        return to_sklearn.ridge(self, alpha=self.alpha, fit_intercept=self.fit_intercept)
+        return twins.ridge(self, alpha=self.alpha, fit_intercept=self.fit_intercept)

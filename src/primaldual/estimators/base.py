@@ -265,11 +265,22 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
         return self._outcome.history()
 
     def __getstate__(self) -> dict[str, Any]:
-        """All attributes; those that are made on request in place of what they are made from."""
+        """All attributes as plain data and arrays, so that files need trust no class but this.
+
+        Those that are made on request take the place of what they are made from.
+        """
         state = dict(super().__getstate__())
         if state.pop("_outcome", None) is not None:
             state |= {name: getattr(self, name) for name in ON_REQUEST if hasattr(self, name)}
+        if isinstance(state.get("advice_"), Advice):
+            state["advice_"] = state["advice_"].plain()
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = state.get("advice_")
+        if isinstance(kept, dict):
+            state = {**state, "advice_": Advice.of_plain(kept)}
+        super().__setstate__(state)
 
     def estimate(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, Any]:
         """Predict the passes and seconds each side would need, without fitting.

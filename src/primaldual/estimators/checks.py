@@ -24,9 +24,20 @@ ONLY_L2 = (
 
 def require_strength(name: str, value: Any, may_vanish: bool) -> None:
     """Raise unless ``value`` is a strength of regularisation; it may be none if ``may_vanish``."""
-    nothing = isinstance(value, numbers.Real) and value == (np.inf if name == "C" else 0)
-    if not (nothing and may_vanish):
-        require_number(name, value, positive=True)
+    most = np.inf if name == "C" else 0
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if is_number and value == most and may_vanish:
+        return
+    if not is_number or not 0 < value < np.inf:
+        kind = "number" if not is_number else "finite number"
+        raise InvalidParameterError(
+            f"{name} must be a positive {kind}, got {value!r}. "
+            + (
+                f"{name}={most} is no regularisation."
+                if may_vanish
+                else "A model without regularisation has no dual problem; use a weak one instead."
+            )
+        )
 
 
 def require_number(name: str, value: Any, positive: bool = False) -> None:
@@ -36,10 +47,7 @@ def require_number(name: str, value: Any, positive: bool = False) -> None:
     if not is_number:
         raise InvalidParameterError(f"{name} must be a {kind} number, got {value!r}.")
     if not (0 <= value < np.inf) or (positive and value == 0):
-        more = ""
-        if name in ("C", "alpha"):
-            more = " A model without regularisation has no dual problem; use a weak one instead."
-        raise InvalidParameterError(f"{name} must be a {kind} finite number, got {value!r}.{more}")
+        raise InvalidParameterError(f"{name} must be a {kind} finite number, got {value!r}.")
 
 
 def require_choice(name: str, value: Any, choices: Any) -> None:

@@ -117,6 +117,7 @@ class LogisticRegressionCV(LogisticRegression):
     coefs_paths_: Any
     n_iter_: Any
     l1_ratio = 0.0  # that of the L2 penalty
+    _penalties = ("l2", "deprecated")  # for no penalty at all there is inf among the Cs
     __metadata_request__score = {"sample_weight": UNUSED}
 
     def __init__(

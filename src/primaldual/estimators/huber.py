@@ -15,7 +15,8 @@ from ..losses import LOSSES
 from ..parts.collections import is_collection
 from ..problem import Problem
 from ..result import Progress, Result, Status
-from . import concomitant, to_sklearn, unpenalised
+from ..solver import Start
+from . import concomitant, twins, unpenalised
 from .base import Objective
 from .callbacks import Task, task_of, with_callbacks
 from .checks import InvalidParameterError, require_number
@@ -149,18 +150,22 @@ class HuberRegressor(LinearRegressorBase):
         task = task_of(self, data, concomitant.MOST_SCALES)
         if task is not None:
             task.begin()
-        found = joint.fit(self.tol, self._solver(task), *self._first(problem))
+        found = joint.fit(self.tol, self._solver(task), *self._first(joint))
         if task is not None:
             task.end()
         self._take(found, joint, offset)
         self._warn_of_obstacles(X, found.results[-1:])
         return self
 
-    def _first(self, problem: Problem) -> tuple[float | None, Any]:
-        """The scale and the coefficients to start from."""
+    def _first(self, joint: concomitant.Huber) -> tuple[float | None, Any]:
+        """The scale and the pair to start from; where it is the optimum still, no step is made."""
+        problem = joint.problem
         if not (self.warm_start and hasattr(self, "scale_") and len(self.coef_) == problem.d):
             return None, None
-        return float(self.scale_), (self.coef_ / self.scale_, None)
+        dual = getattr(self, "dual_coef_", np.empty(0))  # files may leave it out
+        known = len(dual) == problem.n and np.isfinite(dual).all()
+        alpha = dual * (joint.alpha * problem.n / joint.total) if known else None
+        return float(self.scale_), Start(self.coef_ / self.scale_, alpha)
 
     def _solver(self, task: Task | None) -> concomitant.Solver:
         """What solves the problem of one scale, for the callbacks a part of one task."""
@@ -229,6 +234,6 @@ class HuberRegressor(LinearRegressorBase):
         sklearn.linear_model.HuberRegressor
         """
         check_is_fitted(self)
-        return to_sklearn.huber(
+        return twins.huber(
             self, epsilon=self.epsilon, alpha=self.alpha, fit_intercept=self.fit_intercept
         )

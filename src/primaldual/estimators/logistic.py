@@ -13,7 +13,7 @@ from .._types import FloatArray
 from .._warn import warn_user
 from ..parts.collections import by_block
 from ..problem.multinomial import Multinomial
-from . import absent, to_sklearn
+from . import absent, twins
 from .base import Objective, to_dense
 from .checks import (
     LOGISTIC_SOLVERS,
@@ -91,6 +91,7 @@ class LogisticRegression(LinearClassifierBase):
 
     _follows_precision = True
     _may_vanish = True
+    _penalties: tuple[Any, ...] = ("l2", "deprecated", None)
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class LogisticRegression(LinearClassifierBase):
 
     def _require_compatible(self) -> None:
         """Raise if a parameter of scikit-learn's asks for what is not solved here."""
-        require_l2(self.penalty, self.l1_ratio, ("l2", "deprecated", None))
+        require_l2(self.penalty, self.l1_ratio, self._penalties)
         if self.penalty is None and self.C != 1.0:
             warn_user("penalty=None leaves C out.", UserWarning)
         require_number("intercept_scaling", self.intercept_scaling, positive=True)
@@ -281,7 +282,7 @@ class LogisticRegression(LinearClassifierBase):
             ``sklearn.multiclass.OneVsRestClassifier`` of them.
         """
         check_is_fitted(self)
-        return to_sklearn.logistic(
+        return twins.logistic(
             self, len(self.classes_) > 2 and not self._is_softmax(), C=self._strength_used(),
             fit_intercept=self.fit_intercept, class_weight=self.class_weight,
             random_state=self.random_state,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from .._types import FloatArray
 from ..parts.collections import by_block
 from ..result import Result
-from . import least_squares, to_sklearn
+from . import least_squares, twins
 from .base import LinearModel, Objective, to_dense
 from .checks import (
     RIDGE_SOLVERS,
@@ -163,7 +163,7 @@ class Ridge(MultiOutputMixin, ToRounding, LinearRegressorBase):
         sklearn.linear_model.Ridge
         """
         check_is_fitted(self)
-        return to_sklearn.ridge(self, alpha=self._strengths(), fit_intercept=self.fit_intercept)
+        return twins.ridge(self, alpha=self._strengths(), fit_intercept=self.fit_intercept)
 
 
 @documented
@@ -326,7 +326,7 @@ class RidgeClassifier(ToRounding, LinearClassifierBase):
         sklearn.linear_model.RidgeClassifier
         """
         check_is_fitted(self)
-        return to_sklearn.ridge_classifier(
+        return twins.ridge_classifier(
             self, alpha=self._strengths(), fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
         )  # fmt: skip

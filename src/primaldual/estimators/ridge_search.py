@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_method_params
 
 from .._types import FloatArray
 from ..problem import Problem
-from .checks import require_choice
+from .checks import InvalidParameterError, require_choice
 from .folds import rows, takes_weights
 from .loo import leave_one_out
 from .paths import walk
@@ -66,6 +66,8 @@ class RidgeSearch:
     def _require_parameters(self) -> None:
         self.__dict__.pop("alpha_", None)
         values = [self.alphas] if np.ndim(self.alphas) == 0 else list(self.alphas)
+        if not values:
+            raise InvalidParameterError("alphas must have at least one value to try, got none.")
         bounds = "neither" if self.cv is None else "left"
         for index, alpha in enumerate(values):
             name = "alphas" if len(values) == 1 else f"alphas[{index}]"

@@ -91,7 +91,9 @@ def solve_one(
     start: Any = None,
     listen: Callable[[Progress], bool] | None = None,
 ) -> Result:
-    """One problem solved as asked for; ``start`` is a pair (w, α) that need not be certified."""
+    """One problem solved as asked for; a ``start`` that is a pair (w, α) is taken for a guess."""
+    if start is not None and not isinstance(start, Start):
+        start = Start(start[0], start[1], is_guess=True)
     stored = well_stored(problem) if isinstance(problem, Problem) else problem
     to_rounding = not isinstance(problem, PartsProblem) and is_small(stored)
     return solve(
@@ -102,7 +104,7 @@ def solve_one(
         max_time=None if deadline is None else max(deadline - time.perf_counter(), 0.0),
         seed=seed,
         callback=listen,
-        start=None if start is None else Start(start[0], start[1], is_guess=True),
+        start=start,
         side=request.side,
     )
 

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import FloatArray
 from ..losses import LOSSES
 from ..parts.collections import by_block
-from . import to_sklearn
+from . import twins
 from .base import Objective
+from .calibrated import Calibrated
 from .checks import InvalidParameterError, require_choice, require_dual, require_l2, require_number
 from .classifier import LinearClassifierBase
 from .parameters import documented
@@ -37,8 +38,7 @@ class LinearSVC(LinearClassifierBase):
     """Linear support vector machine: C Σ s_j max(0, 1 − y_j z_j)² + ½‖w‖², certified.
 
     With ``loss="hinge"``, C Σ s_j max(0, 1 − y_j z_j) + ½‖w‖². scikit-learn's ``LinearSVC`` with
-    the L2 penalty, except that the intercept is not penalised: there is no ``intercept_scaling``
-    to get right.
+    the L2 penalty, except that the intercept is not penalised.
 
     Parameters
     ----------
@@ -155,7 +155,19 @@ class LinearSVC(LinearClassifierBase):
                 probability=False, class_weight=None, warm_start=False, callback=None
             )
             calibrated = CalibratedClassifierCV(plain, method="sigmoid", cv=5, ensemble=False)
-            self.calibrated_ = calibrated.fit(X, self.classes_[codes], sample_weight=weights)
+            calibrated.fit(X, self.classes_[codes], sample_weight=weights)
+            self.calibrated_ = Calibrated.of(calibrated)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if "calibrated_" in state:  # as plain data, like all the rest
+            state["calibrated_"] = dict(vars(self.calibrated_))
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(state.get("calibrated_"), dict):
+            self.calibrated_ = Calibrated(**state["calibrated_"])
 
     def _shape(self, X: Any) -> None:
         super()._shape(X)
@@ -203,7 +215,7 @@ class LinearSVC(LinearClassifierBase):
         sklearn.svm.LinearSVC
         """
         check_is_fitted(self)
-        return to_sklearn.svc(
+        return twins.svc(
             self, loss=self.loss, C=self.C, fit_intercept=self.fit_intercept,
             class_weight=self.class_weight, random_state=self.random_state,
         )  # fmt: skip
@@ -314,6 +326,6 @@ class LinearSVR(LinearRegressorBase):
         sklearn.svm.LinearSVR
         """
         check_is_fitted(self)
-        return to_sklearn.svr(
+        return twins.svr(
             self, epsilon=self.epsilon, C=self.C, loss=self.loss, fit_intercept=self.fit_intercept
         )

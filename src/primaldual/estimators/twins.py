@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from sklearn import linear_model, svm
 from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC, LinearSVR
 
-from .base import to_dense
+from .base import LinearModel, to_dense
 
+# Parameters that mean something else in scikit-learn.
+OTHER_MEANING = {"tol", "max_iter"}
 # What a scikit-learn model knows of its fit by the same name.
 KNOWN = ("n_features_in_", "feature_names_in_", "classes_", "n_iter_")
 
@@ -83,3 +88,71 @@ def huber(model: Any, **parameters: Any) -> Any:
     """A ``HuberRegressor``."""
     known = {"scale_": model.scale_, "outliers_": model.outliers_.copy()}
     return shared(model, HuberRegressor(**parameters), **known)
+
+
+def to_sklearn(model: Any) -> Any:
+    """The same fitted object with scikit-learn's models in place of those of this library.
+
+    For tools that know only scikit-learn's classes, and for machines without this library.
+
+    Parameters
+    ----------
+    model : object
+        A fitted estimator of this library, or one of scikit-learn's with such in it: a
+        ``Pipeline``, a ``ColumnTransformer``, a search, an ensemble.
+
+    Returns
+    -------
+    object
+        A copy. Fitted models keep their coefficients. Those that were not fitted, such as the
+        ``estimator`` of a search, keep the parameters that scikit-learn's class has with the same
+        meaning, which are all but ``tol`` and ``max_iter``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from primaldual.estimators import LogisticRegression, to_sklearn
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pipe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(X, y)
+    >>> twin = to_sklearn(pipe)
+    >>> type(twin[-1]).__module__, bool((twin.predict(X) == pipe.predict(X)).all())
+    ('sklearn.linear_model._logistic', True)
+    """
+    # A copy takes what is in its memo for the copy of what has that id.
+    return copy.deepcopy(model, {id(own): _twin(own) for own in _models_in(model, set())})
+
+
+def _twin(model: LinearModel) -> Any:
+    """scikit-learn's model for one of ours, fitted if ours is."""
+    if hasattr(model, "coef_"):
+        return model.to_sklearn()
+    name = type(model).__name__
+    kind = getattr(linear_model, name, None) or getattr(svm, name, None)
+    if kind is None:
+        raise ValueError(f"scikit-learn has no {name}. Fit it first, or use one of its classes.")
+    own, usual = model.get_params(deep=False), type(model)().get_params(deep=False)
+    known = set(kind().get_params(deep=False)) - OTHER_MEANING
+    chosen = {key for key in known & set(own) if own[key] is not usual[key]}
+    return kind(**{key: copy.deepcopy(own[key]) for key in chosen})
+
+
+def _models_in(value: Any, seen: set[int]) -> Iterator[LinearModel]:
+    """The estimators of this library in an object: in its attributes, and in theirs."""
+    if id(value) in seen or isinstance(value, type | ModuleType):
+        return
+    seen.add(id(value))
+    if isinstance(value, LinearModel):
+        yield value
+        return
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts += value.values()
+    elif isinstance(value, list | tuple | set):
+        parts += value
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        parts += value.ravel().tolist()
+    parts += getattr(value, "__dict__", {}).values()
+    for part in parts:
+        yield from _models_in(part, seen)
