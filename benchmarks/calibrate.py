@@ -21,12 +21,17 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from primaldual import Problem, solve
+from primaldual.data.columns import times, transposed_times
 from primaldual.data.rows import hessian_product
 from primaldual.engine import Auto, choose, costs, machine
 from primaldual.kernels import kernel
 from primaldual.methods.engine import engine_method
 from primaldual.methods.engine.newton_cg import NewtonCG
 from primaldual.methods.engine.second_order import cholesky_solver, hessian_work
+from primaldual.methods.engine.softmax_newton import SoftmaxNewton, work_of_hessian
+from primaldual.methods.engine.softmax_newton_cg import SoftmaxNewtonCG, conjugate_gradients
+from primaldual.problem.multinomial import Multinomial
+from primaldual.problem.softmax_sums import curve, move
 
 from .cases import Task, all_cases
 
@@ -248,6 +253,61 @@ def spectra(found: dict[str, float]) -> dict[str, float]:
     }
 
 
+def softmax(n: int, d: int, classes: int, density: float = 1.0) -> Multinomial:
+    """A random problem with several classes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) if density == 1.0 else None
+    if X is None:
+        X = sparse.random_array((n, d), density=density, format="csr", rng=rng)
+    return Multinomial(X, np.arange(n) % classes, 1.0 / n, None, True)
+
+
+def columns(found: dict[str, float]) -> dict[str, float]:
+    """Products for all classes at once, and the steps of Newton's method for them."""
+
+    def reading(p: Multinomial) -> float:
+        w = np.ones((p.d, len(p.classes)))
+        z = times(p.matrix, w)
+        return nanoseconds(lambda: transposed_times(p.matrix, times(p.matrix, w) + z))
+
+    def step(p: Multinomial, products: int) -> float:
+        state = SoftmaxNewtonCG(0.0, 1.0).start(p)
+        state.forcing = 1e-9 if products > 1 else 1.0
+        taken = nanoseconds(lambda: conjugate_gradients(state, 1e9))
+        return taken / max(state.products, 1) if products > 1 else taken
+
+    dense, thin, few = softmax(4_000, 200, 10), softmax(4_000, 2_000, 10, 0.02), softmax(50, 4, 3)
+    scores = dense.n * len(dense.classes)
+    state = SoftmaxNewtonCG().start(dense)
+    one, many = np.zeros_like(state.scores), np.empty(10)
+    curved = nanoseconds(
+        lambda: curve(one, state.alpha, dense.codes, dense.sample_weight, state.scores, many)
+    )
+    start = SoftmaxNewtonCG().start(dense)
+    point = nanoseconds(
+        lambda: move(one, one, 0.0, dense.codes, dense.sample_weight, start.alpha, start.sums)
+    )
+
+    def newton(p: Multinomial) -> float:
+        method, each = SoftmaxNewton(0.0), work_of_hessian(p) + 2.0 * p.matrix.nnz
+        states = [method.start(p) for _ in range(REPEATS)]
+        steps = method.advance(method.start(p)) / each
+        return once_each(states, method.advance) / steps
+
+    sizes = 2_000 * 3 * np.array([[1.0, 6.0], [1.0, 231.0]])
+    pair, outer = np.linalg.solve(sizes, [newton(softmax(2_000, d, 3)) for d in (2, 20)])
+    return {
+        "columns_sparse": reading(thin) / (thin.matrix.nnz * len(thin.classes)),
+        "columns_dense": reading(dense) / (dense.matrix.nnz * len(dense.classes)),
+        "columns_class": curved / scores,
+        "columns_call": step(few, 9),
+        "softmax_class": point / scores,
+        "softmax_step": step(few, 1),
+        "softmax_pair": max(float(pair), 1.0),
+        "outer": max(float(outer), 0.01),
+    }
+
+
 def copies(found: dict[str, float]) -> dict[str, float]:
     """Transposed copies."""
     p = problem(30_000, 10_000, 20)
@@ -269,6 +329,10 @@ GROUPS: tuple[tuple[Callable[..., dict[str, float]], tuple[str, ...]], ...] = (
     (matrices, ("scattered", "flop", "scaled", "entry", "cholesky", "gram_call")),
     (steps, ("step", "compiled_step", "example_of_step")),
     (spectra, ("eigen_call", "eigen_entry", "eigen_cube")),
+    (columns, (
+        "columns_sparse", "columns_dense", "columns_class", "columns_call", "softmax_class",
+        "softmax_step", "softmax_pair", "outer",
+    )),
     (copies, ("copy",)),
 )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,8 +13,9 @@ from scipy.special import logsumexp, softmax, xlogy
 from primaldual.engine.softmax import SoftmaxAuto
 from primaldual.methods.engine.softmax_dual_cd import SoftmaxDualCD, block_step
 from primaldual.methods.engine.softmax_newton import SoftmaxNewton
-from primaldual.methods.engine.softmax_newton_cg import SoftmaxNewtonCG
+from primaldual.methods.engine.softmax_newton_cg import SoftmaxNewtonCG, conjugate_gradients
 from primaldual.multinomial import Multinomial, solve_multinomial
+from primaldual.problem.softmax_sums import curve, mean_curvature, spread
 from primaldual.solver import solve
 
 METHODS = {
@@ -163,6 +166,59 @@ def test_float32_data_is_kept_and_solved():
     p = problem(wrap=lambda X: X.astype(np.float32))
     assert p.matrix.dtype == np.float32
     assert solve_multinomial(p, tol=1e-8).converged
+
+
+@pytest.mark.parametrize("price", [0.5, 1e9, np.inf])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_preconditioner_changes_the_way_and_not_the_end(price, fit_intercept):
+    for wrap in (np.asarray, sparse.csr_array):
+        p = problem(fit_intercept, wrap=wrap)
+        found = solve(p, SoftmaxNewtonCG(1e-10, price), tol=1e-10, max_passes=1e5)
+        expected = solve(p, SoftmaxNewton(1e-12), tol=1e-12)
+        assert found.converged
+        np.testing.assert_allclose(found.w, expected.w, atol=1e-5)
+
+
+def test_a_product_with_the_hessian_is_that_of_its_definition():
+    p = problem(weighted=True)
+    rng = np.random.default_rng(0)
+    z, u = rng.standard_normal((2, p.n, 4))
+    alpha, q = p.dual_point(z), softmax(z, axis=1)
+    out, sums = np.empty_like(u), np.empty(4)
+    curve(u, alpha, p.codes, p.sample_weight, out, sums)
+    each = np.einsum("jk,kl->jkl", q, np.eye(4)) - np.einsum("jk,jl->jkl", q, q)
+    expected = p.sample_weight[:, None] * np.einsum("jkl,jl->jk", each, u)
+    np.testing.assert_allclose(out, expected, atol=1e-13)
+    np.testing.assert_allclose(sums, expected.sum(axis=0), atol=1e-12)
+    h, among = np.empty(p.n), np.empty((4, 4))
+    spread(alpha, p.codes, p.sample_weight, h)
+    np.testing.assert_allclose(h, p.sample_weight * (q * (1 - q)).sum(axis=1), atol=1e-13)
+    mean_curvature(alpha, p.codes, p.sample_weight, 1, among)
+    np.testing.assert_allclose(among, np.einsum("j,jkl->kl", p.sample_weight, each), atol=1e-12)
+
+
+def test_the_first_model_is_exact_where_all_examples_are_alike():
+    rng = np.random.default_rng(0)
+    p = Multinomial(rng.standard_normal((60, 5)), np.arange(60) % 3, 0.01)
+    state = SoftmaxNewtonCG(0.0, 1.0).start(p)
+    state.forcing = 1e-6
+    *_, products = conjugate_gradients(state, 1.0)
+    assert products == 1
+
+
+def test_the_peak_of_memory_is_as_stated():
+    rng = np.random.default_rng(0)
+    n, d, classes = 20_000, 30, 10
+    X, y = rng.standard_normal((n, d)), np.arange(n) % classes
+    p = Multinomial(X, y, 1.0 / n, None, True)
+    solve(p, tol=1e-3)
+    tracemalloc.start()
+    try:
+        solve(Multinomial(X, y, 1.0 / n, None, True), tol=1e-6)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 8 * (6 * n * classes + 4 * d * classes)
 
 
 def test_bad_input_is_refused():

@@ -70,9 +70,12 @@ PRODUCTS, PRODUCTS_CURVED, MORE_PRODUCTS = 1.6, 1.0, 20
 PRODUCTS_PER_ROOT, SHORTEST_FALL = 2.7, 8.0
 NOT_QUADRATIC = 5.0
 
-# The softmax loss: products with the data in truncated Newton, a median over the sets with several
-# classes, and the most epochs of dual descent, which is left where it is slower.
-SOFTMAX_PRODUCTS, MOST_SOFTMAX_EPOCHS = 60, 60.0
+# The softmax loss: products with the data in truncated Newton to 1e-6, preconditioned by a matrix
+# or by a diagonal, medians over sets with several classes; the most epochs of dual descent, which
+# is left where it is slower; and its nanoseconds per example and class (a block of 20 classes).
+SOFTMAX_PRODUCTS, MOST_SOFTMAX_EPOCHS, SOFTMAX_BLOCK = (30, 120), 60.0, 300.0
+# A matrix preconditions if it costs at most this many products, up to this many entries (80 MB).
+PRECONDITIONER, MOST_ENTRIES = 10.0, 10_000_000
 
 # ``ssnal`` on a smooth loss with flat sides, once descent has found the active examples: its steps,
 # and the largest active fraction for which it is worth trying.
@@ -103,17 +106,38 @@ class SoftmaxCosts:
     """What the methods for the softmax loss should cost on one problem, in nanoseconds.
 
     A row that is read serves all K classes: a visit costs K multiply-adds.
+
+    Attributes
+    ----------
+    product : float
+        A step of conjugate gradients: a product with X, the curvature, one with the transpose.
     """
 
     def __init__(self, problem: LinearProblem) -> None:
         self.problem = problem
-        classes, self.d = problem.shapes[0]
-        self.unknowns = classes * (self.d + 1)
+        self.classes, self.d = problem.shapes[0]
         self.n, self.sparse = problem.n, problem.matrix.is_sparse
         self.tall = self.n >= self.d
-        visit = MACHINE.visit_sparse if self.sparse else MACHINE.visit_dense
-        # A visit of all nonzeros for all classes, and the exponentials of all examples.
-        self.product = visit * problem.matrix.nnz * classes + MACHINE.example * self.n * classes
+        visit = MACHINE.columns_sparse if self.sparse else MACHINE.columns_dense
+        scores = self.n * self.classes
+        self.reading = visit * problem.matrix.nnz * self.classes
+        self.product = self.reading + MACHINE.columns_class * scores + MACHINE.columns_call
+        self.point = MACHINE.softmax_class * scores
+
+    @property
+    def preconditioner(self) -> float:
+        """The price of a d × d matrix for all classes in products, infinite if it is too high."""
+        price = self.matrix() / self.product
+        return price if price <= PRECONDITIONER and self.d**2 <= MOST_ENTRIES else math.inf
+
+    def matrix(self) -> float:
+        """To make and factor one matrix of the features' inner products."""
+        nnz, d = self.problem.matrix.nnz, float(self.d)
+        if self.sparse:
+            gram = MACHINE.scattered * nnz**2 / self.n / 2  # if rows are about equally long
+        else:
+            gram = MACHINE.flop * self.n * d**2 / 2 + MACHINE.scaled * nnz
+        return gram + MACHINE.flop * d**3 / 3 + MACHINE.entry * d**2
 
     def epochs(self, tol: float) -> float:
         """Epochs of dual descent."""
@@ -121,23 +145,34 @@ class SoftmaxCosts:
         epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.problem.examples.bound - FREE_BOUND)
         return max(min(epochs, MOST_SOFTMAX_EPOCHS), LEAST_EPOCHS)
 
+    def products(self, tol: float) -> float:
+        """Products of truncated Newton."""
+        some = SOFTMAX_PRODUCTS[self.preconditioner == math.inf]
+        return some * (1.0 + digits(tol) / math.log(1e6)) / 2
+
     def cost(self, method: str, tol: float) -> float:
         """What that method should cost."""
         if method == "dual_cd":
-            return self.epochs(tol) * self.product
+            block = SOFTMAX_BLOCK * self.n * self.classes
+            return self.epochs(tol) * (self.reading + block)
         if method == "newton_cg":
-            return SOFTMAX_PRODUCTS * self.product
-        hessian = self.n * self.unknowns**2 / 2 * MACHINE.flop
-        step = hessian + MACHINE.flop * self.unknowns**3 / 3 + MACHINE.entry * self.unknowns**2
-        return NEWTON_STEPS * (step + self.product + MACHINE.step)
+            steps = NEWTON_STEPS * (self.product + 2 * self.point + MACHINE.softmax_step)
+            if self.preconditioner < math.inf:
+                steps += NEWTON_STEPS * self.matrix()
+            return self.products(tol) * self.product + steps
+        pairs, width = self.n * self.classes * (self.classes - 1) / 2, self.d + 1.0
+        factor = MACHINE.scattered * (width * self.classes) ** 3 / 6
+        step = pairs * (MACHINE.softmax_pair + MACHINE.outer * width * (width + 1) / 2) + factor
+        return NEWTON_STEPS * (step + 3 * self.point + self.reading)
 
     def passes(self, method: str, tol: float) -> float:
         """Passes over the data that it counts as."""
         if method == "dual_cd":
             return self.epochs(tol)
         if method == "newton_cg":
-            return 2.0 * SOFTMAX_PRODUCTS
-        return NEWTON_STEPS * max(self.n * self.unknowns**2 / 2 / self.problem.matrix.nnz, 1.0)
+            return 2.0 * (self.products(tol) + NEWTON_STEPS)
+        pairs = (self.classes - 1) / 2
+        return NEWTON_STEPS * (pairs * self.d / 2 + 2.0)
 
 
 class Costs:

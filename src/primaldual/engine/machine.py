@@ -52,6 +52,15 @@ class Machine(NamedTuple):
     eigen_call: float  # per call
     eigen_entry: float  # per entry
     eigen_cube: float  # per cube of the size
+    # The softmax loss, whose data is multiplied with a column per class.
+    columns_sparse: float  # a product with X and one with its transpose, per nonzero and class
+    columns_dense: float  # the same per entry and class
+    columns_class: float  # the Hessian between the two, per example and class
+    columns_call: float  # per step of conjugate gradients
+    softmax_class: float  # a point on a line search, per example and class
+    softmax_step: float  # per truncated Newton step
+    softmax_pair: float  # per example and pair of classes in a small Hessian
+    outer: float  # per multiply-add in a small Hessian
     # Copies.
     copy: float  # per nonzero of a transposed copy
 
@@ -87,5 +96,13 @@ MACHINE = Machine(
     eigen_call=250000.0,
     eigen_entry=3.0,
     eigen_cube=0.07,
+    columns_sparse=0.45,
+    columns_dense=0.15,
+    columns_class=1.0,
+    columns_call=25000.0,
+    softmax_class=6.0,
+    softmax_step=100000.0,
+    softmax_pair=20.0,
+    outer=0.25,
     copy=10.0,
 )

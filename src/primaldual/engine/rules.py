@@ -14,6 +14,7 @@ from .._cached import cached_property
 from .._types import Side
 from ..losses.custom import loss_name
 from ..methods.engine import ENGINE
+from ..methods.engine.softmax_newton import is_one_call
 from ..problem import Problem
 from ..problem.base import LinearProblem
 from ..problem.multinomial import Multinomial
@@ -41,8 +42,6 @@ MUCH_LESS, MUCH_LESS_IF_CURVED = 0.8, 0.5
 LOOK = 0.15
 # With n ≥ d, ``ssnal`` is always taken up to this cost: 40 ms.
 CHEAP_KINKS = 40e6
-# The softmax loss: Newton's method factors a matrix of this size at most.
-MOST_UNKNOWNS = 400
 # From a start near the solution Newton's method takes about this many steps, dual coordinate
 # descent about this many epochs: medians along paths of λ.
 WARM_STEPS, WARM_EPOCHS = 2, 12
@@ -288,13 +287,14 @@ class SoftmaxFacts:
     Attributes
     ----------
     words : frozenset of str
-        "small" if Newton's matrix is; "text" if the data is sparse with many features.
+        "small" if Newton's matrix is and the data is dense; "text" if the data is sparse with many
+        features.
     """
 
     def __init__(self, problem: LinearProblem, tol: float, side: str) -> None:
         self.problem, self.tol, self.side = problem, tol, side
         self.costs = costs = SoftmaxCosts(problem)
-        words = ["small"] if costs.unknowns <= MOST_UNKNOWNS else []
+        words = ["small"] if is_one_call(problem) else []
         if costs.sparse and costs.d > costs.n / 10:
             words.append("text")
         self.words = frozenset(words)
@@ -305,7 +305,12 @@ class SoftmaxFacts:
 
 
 SOFTMAX = (
-    Rule("newton", frozenset({"small"}), None, "few features and classes: their matrix is small"),
+    Rule(
+        "newton",
+        frozenset({"small"}),
+        lambda f: f.cost("newton") <= f.cost("newton_cg"),
+        "few features and classes: their matrix is small",
+    ),
     Rule(
         "dual_cd",
         frozenset({"text"}),

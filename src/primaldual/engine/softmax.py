@@ -15,12 +15,19 @@ from ..methods.engine.softmax_dual_cd import SoftmaxDualCD
 from ..methods.engine.softmax_newton import SoftmaxNewton
 from ..methods.engine.softmax_newton_cg import SoftmaxNewtonCG
 from ..problem.multinomial import Multinomial
+from .costs import SoftmaxCosts
 from .rules import choose
 
 # Epochs of dual descent before its contraction is trusted, and how many more are worth waiting for.
 TRIAL_EPOCHS = 5
 PATIENCE = 60
-KINDS = {kind.name: kind for kind in (SoftmaxNewton, SoftmaxNewtonCG, SoftmaxDualCD)}
+
+
+def made(name: str, tol: float, problem: Multinomial) -> Method:
+    """The method of that name, as it suits the problem."""
+    if name == "newton_cg":
+        return SoftmaxNewtonCG(tol, SoftmaxCosts(problem).preconditioner)
+    return SoftmaxNewton(tol) if name == "newton" else SoftmaxDualCD()
 
 
 @dataclass
@@ -54,7 +61,7 @@ class SoftmaxAuto(Method):
     ) -> AutoState:
         """The state of the method chosen."""
         choice = choose(problem, self.tol, self.only)
-        method = KINDS[choice.method]()
+        method = made(choice.method, self.tol, problem)
         inner = method.start(problem, None, w, alpha, rng)
         return AutoState(method, inner, rng, [f"{choice.method}: {choice.why}"])
 
@@ -64,7 +71,7 @@ class SoftmaxAuto(Method):
         state.gaps.append(self.gap_estimate(state))
         if state.method.name == "dual_cd" and self.only == "auto" and self._is_slow(state):
             w, _ = state.method.iterate(state.inner)
-            method = SoftmaxNewtonCG()
+            method = made("newton_cg", self.tol, state.inner.problem)
             state.inner, state.method = method.start(state.inner.problem, None, w), method
             state.log.append(f"newton_cg: dual_cd would need more than {PATIENCE} more rounds")
         return work

@@ -13,13 +13,11 @@ The gap is the sum of nonnegative terms
 from __future__ import annotations
 
 import copy
-import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._numba.compile import inlined, kernel
 from .._types import FloatArray
 from ..data.columns import times, transposed_times
 from ..data.exact import Sum, exact_products
@@ -35,14 +33,12 @@ from .rounding import (
     excess,
     is_small,
 )
+from .softmax_sums import mean_curvature, softmax_divergence, softmax_dual, softmax_loss
 
 # ∇² of the softmax loss is at most I/2.
 SMOOTHNESS = 0.5
 # Newton steps to the best intercepts, at most. Ten are usual; many only after a bad start.
 MOST_INTERCEPT_STEPS = 200
-# A dual point is taken as feasible if every q_jk is at least −LEAST_PROBABILITY and every Σ_k q_jk
-# is 1 up to SUM_TOLERANCE: what rounding makes of a feasible one.
-LEAST_PROBABILITY, SUM_TOLERANCE = 1e-14, 1e-12
 
 
 class Multinomial:
@@ -213,7 +209,7 @@ class Multinomial:
             size = float(np.abs(sums).max())
             if size <= 1e-15 * total:
                 break
-            _intercept_hessian(alpha, self.codes, self.sample_weight, hessian)
+            mean_curvature(alpha, self.codes, self.sample_weight, 1, hessian)
             # The loss does not change along (1, …, 1): any curvature there keeps Σ b_k = 0.
             hessian += max(np.trace(hessian), size) / classes**2
             np.einsum("ii->i", hessian)[:] += size / radius
@@ -231,6 +227,11 @@ class Multinomial:
                     break
         return b - b.mean()
 
+    def priors(self) -> FloatArray:
+        """The best intercepts at W = 0: the logarithms of the classes' weights, with mean 0."""
+        b = np.log(np.bincount(self.codes, self.sample_weight, len(self.classes)))
+        return np.asarray(b - b.mean())
+
     def certify(
         self,
         w: Any = None,
@@ -246,9 +247,10 @@ class Multinomial:
         if intercept is None:
             intercept = self.near = self.best_intercept(z, self.near)
         b = np.asarray(intercept, dtype=np.float64)
-        if alpha is None:
+        own = alpha is None
+        if own:
             alpha = self._dual_at(z, b)[0]
-        primal, gap, more = self._proof(w, alpha, b, z, self.primal_point(alpha))
+        primal, gap, more = self._proof(w, alpha, b, z, self.primal_point(alpha), own=own)
         if gap < np.inf and not is_small(self, more, gap, tol):
             with np.errstate(over="ignore", invalid="ignore"):
                 primal, gap, more = self._exact_proof(w, alpha, b)
@@ -264,14 +266,20 @@ class Multinomial:
         z: FloatArray,
         point: FloatArray,
         error: Rounding | None = None,
+        own: bool = False,
     ) -> tuple[float, float, float]:
-        """P, the gap and what rounding may add to it, where z is X Wᵀ and the point is W(α)."""
+        """P, the gap and what rounding may add to it, where z is X Wᵀ and the point is W(α).
+
+        ``own`` says that α is the dual point at these scores: its divergence is 0.
+        """
         loss = self.loss(z, b)
         primal = loss + 0.5 * self.lam * float(np.vdot(w, w))
         if not (np.isfinite(primal) and self.balanced(alpha)):
             return primal, np.inf, 0.0
-        ours = self._dual_at(z, b)[0]
-        bracket = float(softmax_divergence(alpha, ours, self.codes, self.sample_weight)) / self.n
+        bracket = 0.0
+        if not own:
+            there = self._dual_at(z, b)[0]
+            bracket = softmax_divergence(alpha, there, self.codes, self.sample_weight) / self.n
         apart = float(np.vdot(w - point, w - point))
         gap = bracket + 0.5 * self.lam * apart
         gap += float(np.abs(b) @ np.abs(alpha.sum(axis=0))) / self.n
@@ -311,104 +319,6 @@ class Multinomial:
         if not self.fit_intercept:
             return True
         return bool(np.abs(alpha.sum(axis=0)).max() <= BALANCE_TOLERANCE * np.abs(alpha).sum())
-
-
-# --------------------------------------------------------------------------------------------
-# Sums over the examples, compiled
-
-
-@inlined
-def _exponentials(z: FloatArray, b: FloatArray, out: FloatArray) -> tuple[float, float]:
-    """Fill in exp(z_k + b_k − top); the largest score, top, and the sum without its own 1."""
-    top, at = -np.inf, 0
-    for k in range(z.size):
-        if z[k] + b[k] > top:
-            top, at = z[k] + b[k], k
-    others = 0.0
-    for k in range(z.size):
-        out[k] = math.exp(z[k] + b[k] - top)
-        if k != at:
-            others += out[k]
-    return top, others
-
-
-@kernel
-def softmax_loss(z, b, codes, c):  # type: ignore[no-untyped-def]
-    """Σ_j c_j [log Σ_k exp(z_jk + b_k) − z_j,y_j − b_y_j], by compensated summation."""
-    total, carry, scratch = 0.0, 0.0, np.empty(z.shape[1])
-    for j in range(z.shape[0]):
-        top, others = _exponentials(z[j], b, scratch)
-        term = c[j] * (math.log1p(others) + (top - (z[j, codes[j]] + b[codes[j]])))
-        new = total + term
-        carry += (total - new) + term
-        total = new
-    return total + carry if total < np.inf else total
-
-
-@kernel
-def softmax_dual(z, b, codes, c, alpha, sums):  # type: ignore[no-untyped-def]
-    """α_j = c_j (e_{y_j} − softmax(z_j + b)) and, into ``sums``, Σ_j α_j; return Σ_jk |α_jk|.
-
-    The entry of y_j is the sum of the others, so that no digits are lost.
-    """
-    size = 0.0
-    sums[:] = 0.0
-    for j in range(z.shape[0]):
-        y, mine = codes[j], alpha[j]
-        _, others = _exponentials(z[j], b, mine)
-        rest = 0.0
-        for k in range(mine.size):
-            if k != y:
-                rest += mine[k]
-                mine[k] *= -c[j] / (1.0 + others)
-                sums[k] += mine[k]
-        mine[y] = c[j] * rest / (1.0 + others)
-        sums[y] += mine[y]
-        size += 2.0 * mine[y]
-    return size
-
-
-@kernel
-def _intercept_hessian(alpha, codes, c, out):  # type: ignore[no-untyped-def]
-    """Σ_j c_j (Diag(q_j) − q_j q_jᵀ) for q_j = e_{y_j} − α_j/c_j."""
-    q = np.empty(alpha.shape[1])
-    out[:] = 0.0
-    for j in range(alpha.shape[0]):
-        if c[j] > 0.0:
-            for k in range(q.size):
-                q[k] = -alpha[j, k] / c[j]
-            q[codes[j]] += 1.0
-            for k in range(q.size):
-                for m in range(k):
-                    out[k, m] -= c[j] * q[k] * q[m]
-                out[k, k] += c[j] * q[k] * (1.0 - q[k])
-    for k in range(q.size):
-        for m in range(k):
-            out[m, k] = out[k, m]
-
-
-@kernel
-def softmax_divergence(alpha, ours, codes, c):  # type: ignore[no-untyped-def]
-    """Σ_j c_j KL(q_j ‖ p_j), q_j of ``alpha`` and p_j of ``ours``; infinite outside the domain."""
-    total = 0.0
-    for j in range(alpha.shape[0]):
-        if c[j] == 0.0:
-            for k in range(alpha.shape[1]):
-                if alpha[j, k] != 0.0:
-                    return np.inf
-            continue
-        each, sum_q = 0.0, 0.0
-        for k in range(alpha.shape[1]):
-            own = 1.0 if k == codes[j] else 0.0
-            q, p = own - alpha[j, k] / c[j], max(own - ours[j, k] / c[j], 1e-300)
-            sum_q += q
-            if not q >= -LEAST_PROBABILITY:
-                return np.inf
-            each += p if q <= 0.0 else q * math.log(q / p) - q + p
-        if not abs(sum_q - 1.0) <= SUM_TOLERANCE:
-            return np.inf
-        total += c[j] * max(each, 0.0)
-    return total
 
 
 def _mean_one(sample_weight: Any, n: int) -> FloatArray:

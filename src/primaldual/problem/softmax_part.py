@@ -9,7 +9,7 @@ import numpy as np
 from .._types import FloatArray, IntArray
 from ..data.columns import squared_times, times, transposed_times
 from ..data.matrix import Matrix
-from .multinomial import softmax_divergence, softmax_dual, softmax_loss
+from .softmax_sums import softmax_divergence, softmax_dual, softmax_loss
 
 
 @dataclass

@@ -150,7 +150,8 @@ def cholesky_solver(
         more = max(100 * more, 1e-14)  # not positive definite by rounding: a little more ridge
 
     def solve(right: FloatArray) -> FloatArray:
-        return np.asarray(scale * dpotrs(factor, scale * right, lower=0)[0])
+        unit = scale if right.ndim == 1 else scale[:, None]
+        return np.asarray(unit * dpotrs(factor, unit * right, lower=0)[0])
 
     return solve
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._types import FloatArray
+from ...data.columns import transposed_times
+from ...data.matrix import Matrix
 from ...problem.softmax_part import SoftmaxPart
 from ..engine.second_order import cholesky_solver
-from ..engine.softmax_newton import hessian_of_losses
 from .newton import PartsNewton
 from .point import State, is_lower, move_to, shorter, work
 
@@ -97,3 +98,33 @@ def softmax_model(part: SoftmaxPart, point: FloatArray) -> Model:
     first, second = part.slopes(z)
     hessian = hessian_of_losses(part.matrix, part.sample_weight, second, part.fit_intercept)
     return Model(part.value(z), part.gathered(first), part.curvature(second), hessian)
+
+
+def hessian_of_losses(
+    matrix: Matrix, c: FloatArray, probabilities: FloatArray, fit_intercept: bool
+) -> FloatArray:
+    """The Hessian of the losses in (w_1, b_1, …, w_K, b_K), its lower triangle.
+
+    Its blocks add up to 0 over the classes: two different classes have
+    −Σ_j c_j p_jk p_jm x_j x_jᵀ, and what one class shares with itself is minus the sum of those.
+    """
+    classes, d = probabilities.shape[1], matrix.shape[1]
+    width = d + fit_intercept
+    first, second = np.tril_indices(classes, -1)
+    h = c[:, None] * np.maximum(probabilities[:, first] * probabilities[:, second], 0)
+    shared = np.zeros((len(first), width, width))
+    for pair in range(len(first)):
+        shared[pair, :d, :d] = matrix.gram_of_features(np.ascontiguousarray(h[:, pair]))
+    if fit_intercept:
+        shared[:, d, :d] = transposed_times(matrix, h).T
+        shared[:, d, d] = h.sum(axis=0)
+    shared = np.tril(shared) + np.tril(shared, -1).swapaxes(1, 2)
+    out = np.zeros((classes, width, classes, width))
+    for k, m, block in zip(first, second, shared, strict=True):
+        out[k, :, m] = -block
+        out[k, :, k] += block
+        out[m, :, m] += block
+    if fit_intercept:
+        # The loss does not change along equal intercepts: any curvature there will do.
+        out[:, d, :, d] += max(np.trace(out[:, d, :, d]), 1e-300) / classes**2
+    return out.reshape(classes * width, classes * width)
