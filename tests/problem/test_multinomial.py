@@ -218,7 +218,7 @@ def test_the_peak_of_memory_is_as_stated():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= 8 * (6 * n * classes + 4 * d * classes)
+    assert peak <= 8 * (6 * n * (classes + 1) + 4 * d * classes)
 
 
 def test_bad_input_is_refused():
