@@ -12,6 +12,7 @@ import numpy as np
 from ._types import FloatArray
 from .advice import Advice, advise
 from .methods import METHODS
+from .methods.parts import ON_PARTS
 from .problem import Certificate, Problem
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class Result:
     @property
     def side(self) -> str:
         """The side of the method that finished; the primal if time was over before any began."""
-        method = METHODS.get(self.trace.entries[-1].method)
+        last = self.trace.entries[-1].method
+        method = METHODS.get(last) or ON_PARTS.get(last)
         return "primal" if method is None else str(method.side)
 
     def __str__(self) -> str:

@@ -64,7 +64,7 @@ def test_options_that_do_not_fit_are_refused(run, folder, text, tmp_path):
         (("fit", text, "--memory", "1GB"), "--memory is for a folder of shards"),
         (("fit", text, "--dask", "tcp://127.0.0.1:1"), "--dask is for a folder of shards"),
         (("fit", folder, "--memory", "a lot"), "such as 500MB"),
-        (("fit", folder, "--memory", "1KB"), "memory must be at least"),
+        (("fit", folder, "--memory", "1KB"), "must be at least"),
         (("fit", folder, "--scale", "std"), "are for files"),
         (("fit", tmp_path), "is no folder of shards"),
         (("shard", text), "holds shards already"),

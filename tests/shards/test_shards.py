@@ -94,6 +94,44 @@ def test_a_fit_from_shards_is_that_of_memory_in_few_passes(data, tmp_path):
     assert abs(result.certificate.primal - theirs.certificate.primal) <= 1e-9
 
 
+def test_a_fit_with_many_features_reads_the_disk_few_times(tmp_path):
+    X = datasets.zipf_text(4000, 2000, 30, seed=0)
+    y = datasets.labels(X, noise=0.1, seed=1)
+    shards.write((X, y), tmp_path / "s")
+    for loss in ("logistic", "hinge"):
+        theirs = solve(Problem(X, y, loss, lam=5e-4, fit_intercept=True), tol=1e-7)
+        opened = shards.open(tmp_path / "s")
+        result = solve(PartsProblem(opened, loss, 5e-4, fit_intercept=True), tol=1e-5, seed=0)
+        assert result.converged and result.trace.methods[-1] == "regrouped_dual_cd"
+        assert abs(result.certificate.primal - theirs.certificate.primal) <= 2e-5
+        assert result.side == "dual" and (loss == "hinge" or result.rounds <= 9)
+
+
+def test_a_fit_with_many_features_goes_on_from_a_checkpoint(tmp_path):
+    from primaldual.checkpoints import checkpointing
+
+    X = datasets.zipf_text(4000, 600, 30, seed=0)
+    shards.write((X, datasets.labels(X, noise=0.1, seed=1)), tmp_path / "s", count=16)
+
+    def problem():
+        return PartsProblem(shards.open(tmp_path / "s"), "hinge", 2e-3, fit_intercept=True)
+
+    expected = solve(problem(), seed=0, tol=1e-4, callback=lambda progress: None)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(progress):
+        if progress.iterations >= 3:
+            raise Killed
+
+    with pytest.raises(Killed), checkpointing(tmp_path / "run", every=0.0):
+        solve(problem(), seed=0, tol=1e-4, callback=kill)
+    with checkpointing(tmp_path / "run", every=0.0) as checkpoint:
+        result = solve(problem(), seed=0, tol=1e-4, callback=lambda progress: None)
+    assert checkpoint.resumed and np.array_equal(result.w, expected.w)
+
+
 def test_the_same_parts_give_the_bits_of_memory(data, tmp_path):
     X, y = data
     shards.write((X, y), tmp_path / "s", count=16)

@@ -37,7 +37,7 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="SIZE",
-        help="Of a folder of shards: the memory for data, such as 2GB; parts are made that small.",
+        help="Of a folder of shards: the memory that the command may take in all, such as 2GB.",
         rich_help_panel="Data",
     ),
 ]
@@ -119,18 +119,62 @@ def prepared(
         raise typer.BadParameter(
             "options about columns, scaling and formats are for files; shards are used as they are"
         )
-    import numpy as np
-
     from ..files import Table
     from ..shards import open as open_folder
 
-    opened = open_folder(file, size_in_bytes(memory))
-    y = np.concatenate(opened.map(labels_of))
+    most = size_in_bytes(memory)
+    if dask is None and most is not None:
+        most = left_for_data(open_folder(file), most)
+    opened = open_folder(file, most)
+    y, counts = all_labels(opened)
     table = Table(opened, y, None, opened.manifest["schema"], file)
     given = data.labelled(table, asked.loss, asked.task)
-    parts: Any = opened if dask is None else on_cluster(file, size_in_bytes(memory), dask)
+    if given.classes is not None and counts is not None:
+        given = replace(given, counts=counts)
+    parts: Any = opened if dask is None else on_cluster(file, most, dask)
     whole = given.classes is not None and given.y.dtype.kind == "i"
     return replace(given, parts=parts.then(with_whole_labels) if whole else parts)
+
+
+def left_for_data(opened: Any, total: float) -> float:
+    """Of the memory for everything, what is left beside the program and the model."""
+    from .. import estimators  # noqa: F401  what is loaded now counts as there
+    from ..files.memory import in_words, resident
+    from ..shards.reading import SHARE
+
+    n, d = opened.shape
+    vectors = 8.0 * min(MATRICES * d * d, VECTORS * d) + PER_EXAMPLE * n
+    taken = resident() + KERNELS + vectors
+    least = max(entry["bytes"] for entry in opened.manifest["shards"]) / SHARE
+    if total - taken < least:
+        raise typer.BadParameter(
+            f"must be at least {in_words(1.01 * (taken + least))} here, got {in_words(total)}: the "
+            f"program takes {in_words(resident() + KERNELS)}, a model of {d} features on {n} "
+            f"examples {in_words(vectors)}, and the parts {in_words(least)}; with a larger --count "
+            "of shards these are smaller",
+            param_hint="--memory",
+        )
+    return total - taken
+
+
+# Beside the data a fit takes: kernels being compiled or loaded; square matrices or vectors of the
+# features, whichever is less; and labels and α with their copies. Bytes, seen on text.
+KERNELS, MATRICES, VECTORS, PER_EXAMPLE = 100e6, 5.0, 40.0, 48.0
+# Different labels of a part up to which they are counted there.
+COUNTED = 1000
+
+
+def all_labels(opened: Any) -> tuple[Any, Any]:
+    """The labels and the number of each; of few different ones each twice, in place of all."""
+    import numpy as np
+
+    found = opened.map(label_counts)
+    if any(counts is None for _, counts in found):
+        return np.concatenate([labels for labels, _ in found]), None
+    values, codes = np.unique(np.concatenate([one for one, _ in found]), return_inverse=True)
+    every = np.concatenate([counts for _, counts in found])
+    counts = np.bincount(codes, weights=every).astype(np.int64)
+    return np.tile(values, 2) if counts.max() > 1 else values, counts
 
 
 def on_cluster(file: str, memory: float | None, address: str) -> Any:
@@ -162,9 +206,12 @@ def score_of(model: Any, given: data.Labelled) -> float:
 # Steps
 
 
-def labels_of(block: Any) -> Any:
-    """The labels of one part."""
-    return block.y
+def label_counts(block: Any) -> tuple[Any, Any]:
+    """The different labels of one part and how often each is there; all if they are too many."""
+    import numpy as np
+
+    values, counts = np.unique(block.y, return_counts=True)
+    return (values, counts) if len(values) <= COUNTED else (np.array(block.y), None)
 
 
 def with_whole_labels(block: Any) -> Any:

@@ -137,9 +137,11 @@ def facts_of(model: Any, given: data.Labelled) -> dict[str, Any]:
 
 
 def passes_of(model: Any) -> int:
-    """The passes of a fit, the most if it solved several problems."""
+    """The passes of a fit, the most of several problems; for parts how often they were read."""
     import numpy as np
 
+    if hasattr(model, "rounds_"):
+        return int(model.rounds_)
     return int(np.max(model.n_iter_))
 
 

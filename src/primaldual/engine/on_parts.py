@@ -16,6 +16,7 @@ from ..methods.parts import (
     PartsNewtonCG,
     PartsSoftmaxNewton,
     PartsSSNAL,
+    RegroupedDualCD,
 )
 from ..problem.on_parts import PartsProblem
 
@@ -52,7 +53,7 @@ class PartsAuto(PartsNewton):
     ) -> AutoState:
         """The state of the method that is chosen first."""
         method, why = choose_on_parts(problem)
-        return AutoState(method, method.start(problem, w=w), [why])
+        return AutoState(method, method.start(problem, w=w, rng=rng), [why])
 
     def advance(self, state: AutoState, draws: Any = None) -> float:  # type: ignore[override]
         """One step of the current method; another one takes over if it is slow."""
@@ -88,6 +89,11 @@ def parts_method(side: str) -> PartsAuto:
 
 def choose_on_parts(problem: PartsProblem) -> tuple[PartsNewton, str]:
     """The method to begin with, and why."""
+    if problem.raw.is_on_disk and problem.d > MOST_COEFFICIENTS and len(problem.shapes[0]) == 1:
+        return (
+            RegroupedDualCD(),
+            f"regrouped_dual_cd: {problem.d} features, on disk: three epochs for each reading.",
+        )
     if not problem.is_smooth:
         inner = PartsNewton() if problem.d <= MOST_COEFFICIENTS else AveragedNewton()
         name, loss = inner.label(None), loss_name(problem.loss)  # type: ignore[arg-type]

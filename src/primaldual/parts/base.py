@@ -53,6 +53,7 @@ class Parts(ABC):
 
     count: int
     sources: Sequence[str]
+    is_on_disk = False  # whether every round reads the parts anew from this machine's disk
     is_remote = False  # whether what is shared travels to other processes
 
     def __init__(self) -> None:
@@ -110,6 +111,14 @@ class Parts(ABC):
         if self.is_remote:
             self.meter.bytes_moved += size_in_bytes(list(each))
         return made
+
+    def apart(self) -> Parts | None:
+        """The smallest parts there are, where ``load`` brings one here; None if they are far."""
+        return None
+
+    def load(self, number: int) -> Any:
+        """One part, where parts are within reach."""
+        raise NotImplementedError
 
     def metered(self: Self) -> Self:
         """The same parts with a meter of their own that begins at 0."""

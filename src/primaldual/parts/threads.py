@@ -52,6 +52,14 @@ class InMemory(Parts):
         ]
         return InMemory(made, self.threads, self.sources)
 
+    def apart(self) -> InMemory:
+        """These parts."""
+        return self
+
+    def load(self, number: int) -> Any:
+        """One part."""
+        return self.parts[number]
+
     def _map(self, step: Step, shared: tuple[Any, ...]) -> list[Any]:
         return list(self._results(step, shared))
 

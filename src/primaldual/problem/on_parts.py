@@ -43,6 +43,14 @@ UNBALANCED = 2.0
 SMALL_PART = 100_000
 
 
+class Pieces(NamedTuple):
+    """The smallest parts."""
+
+    parts: Parts
+    sizes: list[int]  # the examples of each
+    fitting: int  # how many of them memory holds at a time
+
+
 class PartsProblem:
     """An L2-regularised linear model to be trained on data in parts.
 
@@ -135,11 +143,24 @@ class PartsProblem:
 
     def _with(self, **other: Any) -> PartsProblem:
         made = copy.copy(self)
-        made.__dict__.pop("primal_at_zero", None)
+        for name in ("primal_at_zero", "pieces"):
+            made.__dict__.pop(name, None)
         made.raw, made.near = self.raw.metered(), np.zeros(())
         made.__dict__.update(other)
         made._prepare(self.spec.scale)
         return made
+
+    @cached_property
+    def pieces(self) -> Pieces | None:
+        """The smallest parts, to be put together anew in every pass; None if they are far away."""
+        raw = self.raw.apart()
+        if raw is None or raw.count % self.raw.count:
+            return None
+        classification = self.facts[0].labels is not None
+        facts = raw.map(fact_of, classification)
+        parts = raw.then(part_of, self.spec, each=facts)
+        fitting = raw.count if raw is self.raw else raw.count // self.raw.count
+        return Pieces(parts, [fact.n for fact in facts], fitting)
 
     def metered(self) -> PartsProblem:
         """The same problem with a meter that begins at 0."""

@@ -65,6 +65,8 @@ class Shards(Parts):
         Examples, features and stored entries.
     """
 
+    is_on_disk = True
+
     def __init__(self, folder: Path, memory: float | None = None) -> None:
         super().__init__()
         self.folder, self.manifest = folder, read_manifest(folder)
@@ -86,6 +88,16 @@ class Shards(Parts):
         """The parts that a step makes whenever they are read."""
         made = copy.copy(self)
         made.steps = [*self.steps, (step, shared, each)]
+        return made
+
+    def apart(self) -> Shards:
+        """The shards one by one."""
+        if any(each is not None for _, _, each in self.steps):
+            raise ValueError("these parts have steps with something of their own.")
+        made = copy.copy(self)
+        made.groups = [[shard] for group in self.groups for shard in group]
+        made.count = len(made.groups)
+        made.sources = [f"{self.folder}, shard {shard}" for shard in range(made.count)]
         return made
 
     def load(self, number: int) -> Any:

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from .._numba.clock import Until, now
 from .._types import FloatArray
 from ..methods import METHODS, Method
+from ..methods.parts import ON_PARTS
 from ..result import Progress, Result, Status, Trace
 from .best import Best
 
@@ -149,7 +150,8 @@ class Run:
     def _is_stalled(self, name: str) -> bool:
         """Whether the gap of one of the engine's methods has long not fallen."""
         checks = STALL_CHECKS if self.problem.is_smooth else STALL_CHECKS_NON_SMOOTH
-        if len(self.trace) <= checks or name not in METHODS or METHODS[name].samplings:
+        known = METHODS.get(name) or ON_PARTS.get(name)
+        if len(self.trace) <= checks or known is None or known.samplings:
             return False
         earlier = self.trace.entries[-1 - checks]
         return earlier.method == name and self.best.relative_gap > 0.99 * earlier.relative_gap

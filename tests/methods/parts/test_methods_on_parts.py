@@ -211,6 +211,34 @@ def test_a_fit_with_kinks_that_is_stopped_is_no_worse_than_zero():
     assert result.certificate.primal == pytest.approx(at_zero, rel=1e-3)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+def test_blocks_dealt_anew_agree_with_memory(storage, loss, fit_intercept):
+    X, y = census(1200, 12)
+    X = X if storage == "sparse" else X.toarray()
+    blocks = cut(X, y, 16).parts
+    parts = InMemory([blocks[0], Block(X[:0], y[:0]), *blocks[1:]])
+    lam = 20.0 / X.shape[0]
+    problem = PartsProblem(parts, loss, lam, fit_intercept)
+    ours = solve(problem, "regrouped_dual_cd", tol=1e-6, seed=0)
+    theirs = solve(Problem(X, y, loss, lam, fit_intercept=fit_intercept), tol=1e-8)
+    assert ours.converged
+    assert abs(ours.certificate.primal - theirs.certificate.primal) <= 1.1e-6
+    again = solve(problem, "regrouped_dual_cd", tol=1e-6, seed=0)
+    assert np.array_equal(again.w, ours.w) and again.rounds == ours.rounds
+
+
+def test_blocks_dealt_anew_need_few_passes_on_text_and_go_on_from_a_start():
+    X, y = text()
+    problem = PartsProblem(cut(X, y, 32), lam=1.0 / X.shape[0], fit_intercept=True)
+    first = solve(problem, "regrouped_dual_cd", tol=1e-6, seed=0)
+    assert first.converged and first.rounds <= 9
+    problem.near = np.array(first.intercept)
+    second = solve(problem, "regrouped_dual_cd", tol=1e-6, seed=0, start=(first.w, None))
+    assert second.converged and second.passes < first.passes
+
+
 def test_a_loss_with_kinks_and_no_rounded_form_is_refused():
     class Absolute:
         classification, smoothness, quadratic, strictly_convex = False, np.inf, False, False

@@ -176,7 +176,8 @@ class DualCD(Method):
         rng = np.random.default_rng(0) if rng is None else rng
         return State(
             problem, first_epoch(int(rng.integers(1, 2**63))), all_active(problem.n),
-            _numbers(problem, alpha), w, first_intercept(problem, alpha, w), np.full(3, np.nan),
+            numbers_of(problem, alpha, problem.examples.constant), w,
+            first_intercept(problem, alpha, w), np.full(3, np.nan),
             room_for_past(problem, self.extrapolates), row_work(problem.examples), np.empty(0),
             np.empty(0), run_length(problem.n, problem.matrix.nnz),
         )  # fmt: skip
@@ -234,17 +235,19 @@ class DualCD(Method):
         return importance_complexity(problem.examples)
 
 
-def _numbers(problem: Problem, alpha: FloatArray) -> FloatArray:
-    """All that a visit needs to know of an example but its row, in half of a line of the caches."""
+def numbers_of(problem: Problem, alpha: FloatArray, constant: float) -> FloatArray:
+    """All that a visit needs to know of an example but its row, in half of a line of the caches.
+
+    ``constant`` is the square of the entry that an intercept adds to every row.
+    """
     # NumPy's arrays begin anywhere: a row must not lie in two lines.
     room = np.empty(4 * problem.n + 4)
     skip = -room.__array_interface__["data"][0] // room.itemsize % 4
     numbers = room[skip : skip + 4 * problem.n].reshape(problem.n, 4)
     side = problem.examples
     _fill(
-        problem.sample_weight, problem.y, side.squared_norms, side.constant, side.lam_n, alpha,
-        numbers,
-    )  # fmt: skip
+        problem.sample_weight, problem.y, side.squared_norms, constant, side.lam_n, alpha, numbers
+    )
     return numbers
 
 

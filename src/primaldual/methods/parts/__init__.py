@@ -5,6 +5,7 @@ from __future__ import annotations
 from .averaged_newton import AveragedNewton
 from .newton import PartsNewton
 from .newton_cg import PartsNewtonCG
+from .regrouped import RegroupedDualCD
 from .softmax_newton import PartsSoftmaxNewton
 from .ssnal import PartsSSNAL
 
@@ -14,6 +15,7 @@ ON_PARTS = {
     "parts_newton_cg": PartsNewtonCG,
     "parts_softmax_newton": PartsSoftmaxNewton,
     "parts_ssnal": PartsSSNAL,
+    "regrouped_dual_cd": RegroupedDualCD,
 }
 
 __all__ = [
@@ -23,4 +25,5 @@ __all__ = [
     "PartsNewtonCG",
     "PartsSSNAL",
     "PartsSoftmaxNewton",
+    "RegroupedDualCD",
 ]

@@ -19,8 +19,8 @@ from .point import State, start_state, work
 
 # γ starts at FIRST · P(0), where all examples are at a rounded kink if w = 0. Each smoothed problem
 # has SHRINK times the γ of the one before, but never less than LEAST · P(0): α carries rounding
-# errors divided by γ. Rounds on a9a and text with SHRINK and ENOUGH 0.5: 71 and 176; with 0.3 and
-# 0.1: 127 and 264; with 0.7 and 1: 81 and 342.
+# errors divided by γ. Rounds on a9a and on text, with SHRINK and ENOUGH 0.5: 71 and 176; with 0.3
+# and 0.1: 127 and 264; with 0.7 and 1: 81 and 342.
 FIRST, SHRINK, LEAST = 2.0, 0.5, 1e-4
 # A smoothed problem is solved until its gap is this fraction of the last known true one.
 ENOUGH = 0.5
