@@ -159,7 +159,7 @@ def left_for_data(opened: Any, total: float) -> float:
 
 # Beside the data a fit takes: kernels being compiled or loaded; square matrices or vectors of the
 # features, whichever is less; and labels and α with their copies. Bytes, seen on text.
-KERNELS, MATRICES, VECTORS, PER_EXAMPLE = 100e6, 5.0, 40.0, 48.0
+KERNELS, MATRICES, VECTORS, PER_EXAMPLE = 60e6, 5.0, 40.0, 40.0
 # Different labels of a part up to which they are counted there.
 COUNTED = 1000
 
