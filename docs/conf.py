@@ -91,6 +91,9 @@ if WITH_GALLERY:
         "remove_config_comments": True,
         "abort_on_example_error": True,
         "plot_gallery": True,
+        "image_scrapers": ("matplotlib",),
+        # Without its own footer, which offers downloads and links to services elsewhere.
+        "write_computation_times": False,
     }
 else:
     exclude_patterns.append("gallery")
