@@ -4,14 +4,16 @@
 
 Every fit is drawn from its number alone: a shape from 1×1 to 3000×3000, rows and columns in units
 that differ by up to 24 orders of magnitude, duplicated, constant and zero columns, separable data,
-λ from 1e-12 to 1e6, all losses, weights with zeros, float32, unsorted CSR, columns first, an
-intercept or none, any method of the engine, and limits of time, passes or Ctrl-C. Counted are gaps
-that exact arithmetic finds more than 1 % larger, models with P(w) above P(0), crashes, fits that do
-not end, and exceptions that do not say what to do. All have to be 0.
+λ from 1e-12 to 1e6, all losses and the softmax one, weights with zeros, float32, unsorted CSR,
+columns first, an intercept or none, any method, and limits of time, passes or Ctrl-C. Counted are
+gaps that exact arithmetic finds more than 1 % larger, problems that hold other data than was given,
+models with P(w) above P(0), crashes, fits that do not end, and exceptions that do not say what to
+do. All have to be 0.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import math
 import sys
 import time
@@ -27,17 +29,23 @@ from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 
-from exact_gaps import exact_gap
+from exact_gaps import exact_gap, exact_softmax_gap, stored_rows
 
 from primaldual import Problem, solve
 from primaldual._numba.compile import COMPILER
 from primaldual.losses import LOSSES
-from primaldual.methods import ENGINE
+from primaldual.methods import ENGINE, METHODS
+from primaldual.multinomial import Multinomial
 
 # Seconds of one processor after which a fit without a time limit counts as a hang, for up to
 # SMALL entries, and per entry beyond them.
 PATIENCE, SMALL, PER_ENTRY = 10.0, 200_000, 2e-5
-COUNTED = ("understated", "worse than P(0)", "crash", "hang", "unclear exception")
+# Seconds after which a fit that does not end at all ends the run, with the stacks of all threads.
+STUCK = 1200
+SOFTMAX = "softmax"
+COUNTED = (
+    "understated", "other data", "worse than P(0)", "crash", "hang", "unclear exception"
+)  # fmt: skip
 
 
 class Fit(NamedTuple):
@@ -60,18 +68,21 @@ def drawn(number: int, largest: int = 3000) -> Fit:
     rng = np.random.default_rng([21, number])
     n, d = _shape(rng, largest)
     X, what = _data(rng, n, d)
-    name = str(rng.choice(list(LOSSES)))
-    y = _targets(rng, X, LOSSES[name].classification)
+    name = str(rng.choice([*LOSSES, SOFTMAX]))
+    if name == SOFTMAX and n > 2:
+        classes = int(rng.integers(3, 6))
+        y = np.concatenate([np.arange(3), rng.integers(0, classes, n - 3)])
+    else:
+        name = "logistic" if name == SOFTMAX else name
+        y = _targets(rng, X, LOSSES[name].classification)
     weights = rng.integers(0, 3, n).astype(float) if rng.random() < 0.25 else None
     if weights is not None:
         weights[rng.integers(0, n)] = 1.0
-        for label in np.unique(y)[:2]:  # a class without weight is refused
-            weights[int(np.flatnonzero(y == label)[0])] = 1.0
-    smooth = LOSSES[name]().smoothness < math.inf
-    method, limits, interrupt = "auto", {}, None
-    if rng.random() < 0.4:
-        able = [m for m, kind in ENGINE.items() if smooth or not kind.smooth_only]
-        method = str(rng.choice(able))
+        if LOSSES.get(name, LOSSES["logistic"]).classification:
+            for label in np.unique(y):  # a class without weight is refused
+                weights[int(np.flatnonzero(y == label)[0])] = 1.0
+    limits, interrupt = {}, None
+    method = _method(rng, name)
     draw = rng.random()
     if draw < 0.1:
         limits = {"max_time": float(rng.choice([0.0, 0.001, 0.05]))}
@@ -82,15 +93,31 @@ def drawn(number: int, largest: int = 3000) -> Fit:
     limits["tol"] = float(10.0 ** -rng.integers(2, 13))
     lam = float(10.0 ** rng.uniform(-12, 6))
     stored, how = _stored(rng, X)
+    intercept = bool(rng.random() < 0.4) and (method == "auto" or METHODS[method].free_intercept)
+    if method not in ("auto", *ENGINE):  # those of the literature have no end at such scales
+        limits["max_passes"] = min(limits.get("max_passes", 20), 20)
     what = f"{n}×{d} {what}{how} {name} lam={lam:.1e} {method} {limits}"
-    intercept = bool(rng.random() < 0.4)
     what += f"{' intercept' if intercept else ''}{' weights' if weights is not None else ''}"
     return Fit(stored, y, name, lam, weights, intercept, method, limits, interrupt, what)
 
 
+def _method(rng: Any, name: str) -> str:
+    """The engine; one of its methods; or, now and then, one of the literature."""
+    draw = rng.random()
+    if name == SOFTMAX or draw < 0.55:
+        return "auto"
+    smooth = LOSSES[name]().smoothness < math.inf
+    # Each pair of a loss and a method is compiled: two losses stand for all in the literature.
+    plain = draw > 0.9 and name in ("logistic", "squared")
+    able = [m for m in METHODS if m not in ENGINE] if plain else list(ENGINE)
+    return str(rng.choice([m for m in able if smooth or not METHODS[m].smooth_only]))
+
+
 def _shape(rng: Any, largest: int) -> tuple[int, int]:
     draw = rng.random()
-    top = 40 if draw < 0.85 else 250 if draw < 0.97 else 900 if draw < 0.995 else largest
+    top = 40 if draw < 0.83 else 250 if draw < 0.96 else 900 if draw < 0.99 else 3000
+    if draw > 0.9985:
+        return largest, largest
     top = min(top, largest)
     return tuple(int(x) for x in np.exp(rng.uniform(0, math.log(top), 2)).round())  # type: ignore[return-value]
 
@@ -162,7 +189,7 @@ def judged(fit: Fit, seed: int = 0) -> tuple[str, str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            problem = Problem(fit.X, fit.y, fit.loss, fit.lam, fit.weights, fit.fit_intercept)
+            problem = _problem(fit)
             callback = None if fit.interrupt is None else press
             result = solve(problem, fit.method, seed=seed, callback=callback, **fit.limits)
     except ValueError as error:
@@ -177,7 +204,10 @@ def judged(fit: Fit, seed: int = 0) -> tuple[str, str]:
     if spent > allowed:
         return "hang", f"{spent:.1f} s, {result.status.name}"
     proof = result.certificate
-    exact = exact_gap(problem, proof.w, proof.alpha, proof.intercept)
+    if not _is_faithful(fit, problem):
+        return "other data", repr(problem)
+    oracle = exact_softmax_gap if fit.loss == SOFTMAX else exact_gap
+    exact = oracle(problem, proof.w, proof.alpha, proof.intercept)
     about = (
         f"{result.status.name} gap {proof.gap:.3e} exactly {mp.nstr(exact.gap, 4)}, "
         f"P {proof.primal:.6e} exactly {mp.nstr(exact.primal, 7)}, P(0) {mp.nstr(exact.at_zero, 7)}"
@@ -191,6 +221,26 @@ def judged(fit: Fit, seed: int = 0) -> tuple[str, str]:
     return "", result.status.name
 
 
+def _problem(fit: Fit) -> Any:
+    if fit.loss == SOFTMAX:
+        return Multinomial(fit.X, fit.y, fit.lam, fit.weights, fit.fit_intercept)
+    return Problem(fit.X, fit.y, fit.loss, fit.lam, fit.weights, fit.fit_intercept)
+
+
+def _is_faithful(fit: Fit, problem: Any) -> bool:
+    """Whether the problem, which the oracle reads, holds what was given."""
+    given = fit.X.toarray() if sparse.issparse(fit.X) else fit.X
+    stored = stored_rows(problem).toarray()
+    weights = np.ones(len(given)) if fit.weights is None else fit.weights
+    return (
+        np.array_equal(stored, given)
+        and np.array_equal(
+            problem.classes[problem.codes] if fit.loss == SOFTMAX else problem.y, fit.y
+        )
+        and np.allclose(problem.sample_weight * weights.sum(), weights * len(weights), rtol=1e-14)
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Make the fits, print what is wrong and the counts."""
     count = int(arguments[0]) if arguments else 2000
@@ -199,11 +249,13 @@ def main(arguments: list[str]) -> int:
     ends: Counter[str] = Counter()
     for number in range(first, first + count):
         fit = drawn(number)
+        faulthandler.dump_traceback_later(STUCK, exit=True)
         fault, about = judged(fit)
         faults[fault] += 1
         ends[fault or about.split(":")[0]] += 1
         if fault:
             print(f"fit {number}: {fault}: {fit.what}\n    {about}", flush=True)
+    faulthandler.cancel_dump_traceback_later()
     print(f"{count} fits from number {first}: {dict(ends)}")
     print(", ".join(f"{name}: {faults[name]}" for name in COUNTED))
     return 1 if any(faults[name] for name in COUNTED) else 0

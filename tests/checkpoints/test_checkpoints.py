@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
 
+import bounded
 import numpy as np
 import pytest
 from scipy import sparse
@@ -352,14 +352,7 @@ def test_killed_with_sigkill_at_random_moments(tmp_path):
     script = tmp_path / "fit.py"
     script.write_text(SCRIPT, encoding="utf-8")
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    done = bounded.run([sys.executable, str(script)], cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == 3, "it was killed after saves"
     assert sorted(os.listdir(tmp_path)) == ["alone.npy", "fit.py", "resumed.npy"]
@@ -446,7 +439,7 @@ def test_threads_that_were_there_before_are_left_alone(place):
     thread.start()
     with checkpointing(place):
         go.set()
-        thread.join()
+        thread.join(30)
         assert current() is not None
     assert found == [None]
 

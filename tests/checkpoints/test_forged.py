@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
+import bounded
 import forge_checkpoints as forge
 import numpy as np
 import pytest
@@ -172,13 +172,8 @@ def test_no_class_that_acts_when_it_is_deleted_can_be_named():
 
 def test_a_sample_of_forged_files_is_refused_or_equal():
     """In a process of its own, which watches for forbidden events; the whole is a script."""
-    done = subprocess.run(
-        [sys.executable, forge.__file__, "150"],
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = bounded.run([sys.executable, forge.__file__, "150"], env=env)
     assert done.returncode == 0, done.stderr
     counts = dict.fromkeys(("refused", "equal", "true"), 0)
     for line in done.stdout.splitlines():

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import bounded
 import numpy as np
 import pytest
 import typer
@@ -26,11 +27,6 @@ from primaldual.cli.terminal import INTERRUPTED, NOT_REACHED, WRONG
 COMMANDS = (
     *("advise", "faceoff", "fit", "shard", "predict", "score", "info", "path"),
     *("warmup", "doctor", "reproduce"),
-)
-# Children of a background job inherit SIGINT ignored, and would not notice it.
-LISTENING = (
-    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
-    "os.execv(sys.argv[1], sys.argv[1:])"
 )
 
 
@@ -102,10 +98,8 @@ def test_help_loads_nothing_heavy(arguments):
         "from primaldual.cli import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, timeout=60
-    )
-    lines = done.stdout.decode().splitlines()
+    done = bounded.run([sys.executable, "-c", script], env=ENVIRONMENT)
+    lines = done.stdout.splitlines()
     assert lines[0].startswith("Usage: primaldual")
     assert lines[-1] == "[]"
 
@@ -144,7 +138,7 @@ def test_the_shell_completes_commands_and_values(words, found):
         "COMP_WORDS": words,
         "COMP_CWORD": str(words.count(" ")),
     }
-    done = subprocess.run([COMMAND], env=environment, capture_output=True, text=True, timeout=60)
+    done = bounded.run([COMMAND], env=environment)
     assert set(done.stdout.split()) == found
 
 
@@ -269,17 +263,14 @@ def test_predict_reads_a_pipe_and_writes_a_file(run, model, text, tmp_path):
 def test_a_reader_that_has_enough_ends_the_command_quietly(model, text):
     path, _ = model
     data = b"1 1:1\n" * 40_000  # more labels than a pipe holds
-    child = subprocess.Popen(
-        [COMMAND, "predict", path, "-"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT,
-    )  # fmt: skip
-    with child:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with bounded.started([COMMAND, "predict", path, "-"], env=ENVIRONMENT, **pipes) as child:
         child.stdin.write(data)
         child.stdin.close()
         assert child.stdout.readline().strip() in (b"1", b"-1")
         child.stdout.close()
         assert child.stderr.read() == b""
-        assert child.wait(timeout=60) == -signal.SIGPIPE
+        assert child.wait(timeout=100) == -signal.SIGPIPE
 
 
 def test_score_compares_with_the_labels(model, text):
@@ -466,25 +457,19 @@ def test_ctrl_c_keeps_the_best_model_and_exits_with_130(long_run, tmp_path):
     place = tmp_path / "model"
     arguments = [*long_run, "--tol", "1e-15", "--max-passes", "1000000", "-o", str(place)]
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-c", LISTENING, COMMAND, *arguments],
-        stdout=subprocess.PIPE, stderr=theirs, encoding="utf-8",
-        env={**ENVIRONMENT, "TERM": "xterm"},
-    )  # fmt: skip
-    os.close(theirs)
+    options = {"stdout": subprocess.PIPE, "stderr": theirs, "encoding": "utf-8"}
     shown = Screen(ours)
     try:
-        shown.wait_for(r"gap \d\.\de[-+]\d\d +\d+ passes +\S+ s +ETA")
-        sent = time.perf_counter()
-        child.send_signal(signal.SIGINT)
-        answer, _ = child.communicate(timeout=60)
-        waited = time.perf_counter() - sent
+        with bounded.started(
+            [COMMAND, *arguments], env={**ENVIRONMENT, "TERM": "xterm"}, **options
+        ) as child:
+            os.close(theirs)
+            shown.wait_for(r"gap \d\.\de[-+]\d\d +\d+ passes +\S+ s +ETA")
+            child.send_signal(signal.SIGINT)
+            answer, _ = child.communicate(timeout=100)
     finally:
-        child.kill()
-        child.wait()
         shown.close()
     assert child.returncode == 130, shown.text
-    assert waited < 1.0
     assert "the best iterate so far was kept" in answer
     assert f"Model written to {place}" in answer
     assert "Interrupted: the model written is the best one so far." in shown.text
@@ -505,7 +490,7 @@ class Screen:
             while part := os.read(self.handle, 4096):
                 self.text += part.decode("utf-8", "replace")
 
-    def wait_for(self, pattern, seconds=120):
+    def wait_for(self, pattern, seconds=100):
         end = time.monotonic() + seconds
         while not re.search(pattern, self.text):
             assert time.monotonic() < end and self.reader.is_alive(), self.text

@@ -9,11 +9,11 @@ import re
 import select
 import signal
 import stat
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+import bounded
 import numpy as np
 import pytest
 from commands import COMMAND, ENVIRONMENT, execute, good
@@ -37,9 +37,7 @@ def folder(tmp_path_factory):
 def shell(line, cwd):
     """Run a line of the shell in which ``primaldual`` is the command."""
     script = f'primaldual() {{ "{COMMAND}" "$@"; }}; {line}'
-    return subprocess.run(
-        ["sh", "-c", script], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=120
-    )
+    return bounded.run(["sh", "-c", script], cwd=cwd, env=ENVIRONMENT)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +76,11 @@ def test_a_pipe_without_an_end_stops_at_half_of_the_memory(monkeypatch, tmp_path
     monkeypatch.setattr("primaldual.files.sources.available", lambda: 6e6)
     place = tmp_path / "pipe.csv"
     os.mkfifo(place)
-    with subprocess.Popen([sys.executable, "-c", ENDLESS, str(place)]) as writer:
-        with pytest.raises(FileError, match="gives more than 3 MB, half of the memory there is"):
-            files.read(place)
-        writer.kill()
+    with (
+        bounded.started([sys.executable, "-c", ENDLESS, str(place)]),
+        pytest.raises(FileError, match="gives more than 3 MB, half of the memory there is"),
+    ):
+        files.read(place)
 
 
 ENDLESS = """
@@ -126,10 +125,7 @@ def test_a_known_data_set_is_taken_by_its_name(folder, tmp_path):
     (place / "a9a.svm").write_bytes((folder / "text.svm").read_bytes())
     environment = {**ENVIRONMENT, "PRIMALDUAL_DATA": str(place), "PRIMALDUAL_OFFLINE": "1"}
     for name, code in (("a9a", 0), ("a1a", 2)):
-        done = subprocess.run(
-            [COMMAND, "advise", name], env=environment, capture_output=True, text=True,
-            timeout=60, cwd=tmp_path,
-        )  # fmt: skip
+        done = bounded.run([COMMAND, "advise", name], env=environment, cwd=tmp_path)
         assert done.returncode == code
         if name == "a9a":
             assert "using the data set of that name" in done.stderr

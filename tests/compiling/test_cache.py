@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -13,6 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import bounded
 import numpy as np
 import pytest
 from mounts import python_with_mounts
@@ -230,7 +232,7 @@ def test_a_baked_cache_on_a_read_only_file_system_is_read(tmp_path):
     """Baked by root into an image, used by someone else without a place of their own."""
     kernels = tmp_path / "kernels"
     python = [sys.executable, "-W", "error", "-c", FIT]
-    subprocess.run(python, env=environment(kernels), check=True, timeout=120, capture_output=True)
+    bounded.run(python, env=environment(kernels), check=True)
     count = len(list(kernels.rglob("*.nbc")))
     assert count > 3
     mounts = (
@@ -253,9 +255,7 @@ def test_without_a_place_there_is_one_warning_and_a_fit(tmp_path):
     nowhere.write_text("not a folder")
     env = environment(nowhere / "kernels", TMPDIR=str(tmp_path))
     script = f"import tempfile; tempfile.tempdir = {str(nowhere / 'tmp')!r}\n" + FIT
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=120
-    )
+    done = bounded.run([sys.executable, "-c", script], env=env)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("RuntimeWarning") == 1
     assert "PRIMALDUAL_CACHE" in done.stderr
@@ -284,9 +284,9 @@ print(thrice(2.0))
 
 def test_kernels_work_with_python_c_and_at_the_prompt(tmp_path):
     env = environment(tmp_path / "kernels")
-    options = {"env": env, "capture_output": True, "text": True, "timeout": 120}
-    script = subprocess.run([sys.executable, "-W", "error", "-c", AT_THE_PROMPT], **options)
-    prompt = subprocess.run([sys.executable, "-W", "error", "-"], input=AT_THE_PROMPT, **options)
+    python = [sys.executable, "-W", "error"]
+    script = bounded.run([*python, "-c", AT_THE_PROMPT], env=env)
+    prompt = bounded.run([*python, "-"], input=AT_THE_PROMPT, env=env)
     for done in (script, prompt):
         assert done.returncode == 0, done.stderr
         assert (done.stdout, done.stderr) == ("6.0\n", "")
@@ -321,10 +321,7 @@ def test_the_command_line_says_on_stderr_that_it_compiles(tmp_path):
     data.write_text("1 1:0.5\n-1 2:1\n" * 20)
     command = [sys.executable, "-m", "primaldual", "advise", str(data), "--lam", "0.1"]
     env = environment(tmp_path / "kernels")
-    first, second = (
-        subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
-        for _ in range(2)
-    )
+    first, second = (bounded.run(command, env=env) for _ in range(2))
     assert first.returncode == second.returncode == 0, first.stderr
     assert [line.split()[:2] for line in first.stderr.splitlines()] == [["Compiling", "kernels"]]
     assert second.stderr == "" and first.stdout != ""
@@ -364,11 +361,11 @@ def test_processes_that_start_together_compile_each_kernel_once(tmp_path):
     script.write_text(TOGETHER)
     command = [sys.executable, str(script), str(time.time() + 4)]
     env = environment(tmp_path / "kernels")
-    running = [
-        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
-    said = [process.communicate(timeout=120)[0].splitlines() for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0]
+    options = {"env": env, "stdout": subprocess.PIPE, "text": True}
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(bounded.started(command, **options)) for _ in range(3)]
+        said = [process.communicate(timeout=80)[0].splitlines() for process in running]
+        assert [process.returncode for process in running] == [0, 0, 0]
     compiled = sorted(line for lines in said for line in lines if not line.endswith("kernels"))
     names = [line.split()[1] for line in compiled if len(line.split()) == 2]
     assert sorted(names) == ["inner", "other", "outer"]
@@ -436,9 +433,8 @@ def test_predicting_with_a_loaded_model_compiles_nothing(tmp_path):
     }
     for name, model in models.items():
         model.save(tmp_path / name)
-    done = subprocess.run(
-        [sys.executable, "-c", PREDICT, *(str(tmp_path / name) for name in models)],
-        env=environment(tmp_path / "kernels"), capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+    names = [str(tmp_path / name) for name in models]
+    env = environment(tmp_path / "kernels")
+    done = bounded.run([sys.executable, "-c", PREDICT, *names], env=env)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert not list((tmp_path / "kernels").rglob("*.nbc"))

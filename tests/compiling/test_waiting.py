@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+
+import bounded
 
 SCRIPT = """
 import time
@@ -15,11 +16,12 @@ problem = Problem(X, np.sign(X[:, 0]), lam=0.1)
 began = time.perf_counter()
 first = solve(problem, seed=0).seconds
 waited = time.perf_counter() - began
-print(first, waited)
+print(first / waited)
 """
 
 
 def test_loading_kernels_from_a_file_is_not_counted_as_solving():
-    runs = [subprocess.check_output([sys.executable, "-c", SCRIPT], text=True) for _ in range(2)]
-    first, waited = map(float, runs[-1].split())
-    assert first < waited / 3
+    command = [sys.executable, "-c", SCRIPT]
+    bounded.run(command, check=True)  # compiles
+    # The least of three: another process may stop this one inside a solve of a millisecond.
+    assert min(float(bounded.run(command, check=True).stdout) for _ in range(3)) < 1 / 3

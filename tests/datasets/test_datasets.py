@@ -676,7 +676,7 @@ def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Site]:
             monkeypatch.delenv(name, raising=False)
         yield server
         server.shutdown()
-        thread.join()
+        thread.join(30)
 
 
 def test_a_data_set_is_downloaded_once(site: Site) -> None:

@@ -1,19 +1,27 @@
 """Start primaldual commands as real processes without paying for the imports each time.
 
 Run as a script this file is a server: it imports the library once, and forks a process for every
-command that it is sent. ``Server`` is the client's side, for tests.
+command that it is sent. ``Server`` is the client's side, for tests. Neither waits forever, and with
+the server all of its commands end.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import redirect_stdout
+import time
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
+
+import bounded
+
+# Seconds that a command may take, and the server to start, which compiles some kernels.
+LONGEST, START = 150.0, 250.0
 
 
 def serve():
@@ -33,14 +41,35 @@ def serve():
         rehearse("advise", tiny)
         rehearse("predict", f"{tiny}.model", tiny)
 
-    for line in sys.stdin:
-        order = json.loads(line)
-        if "wait" in order:
-            _, status = os.waitpid(order["wait"], 0)
-            answer = os.waitstatus_to_exitcode(status)
-        else:
-            answer = os.fork() or become(order)
-        print(json.dumps(answer), flush=True)
+    running = set()
+    print("ready", flush=True)
+    try:
+        for line in sys.stdin:
+            order = json.loads(line)
+            if "wait" in order:
+                answer = ended(order["wait"])
+                running.discard(order["wait"])
+            else:
+                answer = os.fork() or become(order)
+                running.add(answer)
+            print(json.dumps(answer), flush=True)
+    finally:
+        for number in running:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+
+def ended(number):
+    """The exit code of a command; None if it had to be killed after ``LONGEST``."""
+    deadline, pause = time.monotonic() + LONGEST, 0.0005
+    while os.waitid(os.P_PID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
+            return None
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.02)
+    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
 
 
 def rehearse(*arguments):
@@ -76,20 +105,27 @@ class Server:
     """Runs commands like ``subprocess``, through the server."""
 
     def __init__(self, environment):
-        self.process = subprocess.Popen(
+        self.running = bounded.started(
             [sys.executable, __file__],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0,
         )  # fmt: skip
+        self.process = self.running.__enter__()
+        assert self.answer(START) == "ready"
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
-        self.process.stdout.close()
+        self.running.__exit__(None, None, None)
 
     def ask(self, **order):
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        return json.loads(self.answer(LONGEST + 30.0))
+
+    def answer(self, seconds):
+        """The next line of the server."""
+        ready, _, _ = select.select([self.process.stdout], [], [], seconds)
+        assert ready, f"the server of commands has not answered for {seconds} seconds"
+        line = self.process.stdout.readline().decode().strip()
+        assert line, "the server of commands has ended"
+        return line
 
     def start(self, *arguments, cwd=".", stdin=os.devnull, stdout=os.devnull, stderr=os.devnull):
         """The process number of a command that begins now."""
@@ -101,7 +137,9 @@ class Server:
 
     def wait(self, number):
         """The exit code of a command, negative if a signal ended it."""
-        return self.ask(wait=number)
+        code = self.ask(wait=number)
+        assert code is not None, f"a command has not ended in {LONGEST} seconds"
+        return code
 
     def kill(self, number):
         os.kill(number, signal.SIGKILL)

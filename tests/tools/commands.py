@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
+
+import bounded
 
 COMMAND = Path(sys.executable).with_name("primaldual")
 ENVIRONMENT = {
@@ -24,14 +25,8 @@ ENVIRONMENT = {
 
 def execute(*arguments, **options):
     """Run the installed command to its end."""
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        env=ENVIRONMENT,
-        timeout=300,
-        **options,
-    )
+    options = {"env": ENVIRONMENT, "encoding": "utf-8", **options}
+    return bounded.run([COMMAND, *map(str, arguments)], **options)
 
 
 def good(done):

@@ -55,8 +55,41 @@ def exact_gap(problem: Any, w: Any, alpha: Any, b: float, digits: int = 60) -> E
         return Exact(primal, dual, primal - dual + off + abs(off), at_zero)
 
 
-def _products(problem: Any, w: Any, alpha: Any) -> tuple[list[Any], list[Any]]:
-    """X w and Xᵀ α in mpmath numbers."""
+def exact_softmax_gap(problem: Any, w: Any, alpha: Any, b: Any, digits: int = 60) -> Exact:
+    """The same for the softmax loss: W has a row per class, α a column."""
+    with mp.workdps(digits):
+        X, lam, n = stored_rows(problem), mp.mpf(problem.lam), problem.n
+        kinds = range(len(w))
+        z = [exact_times(X, row) for row in w]
+        points = [exact_times(sparse.csr_array(X.T), column) for column in alpha.T]
+        b = [mp.mpf(float(x)) for x in b]
+        losses, entropies, at_zero = mp.mpf(0), mp.mpf(0), mp.mpf(0)
+        for j, (y, c) in enumerate(zip(problem.codes, problem.sample_weight, strict=True)):
+            c, a = mp.mpf(float(c)), [mp.mpf(float(x)) for x in alpha[j]]
+            if not c:
+                entropies += mp.inf if any(a) else 0
+                continue
+            scores = [z[k][j] + b[k] for k in kinds]
+            top = max(scores)
+            losses += c * (top - scores[y] + mp.log(mp.fsum(mp.exp(s - top) for s in scores)))
+            at_zero += c * mp.log(len(w))
+            q = [(1 if k == y else 0) - a[k] / c for k in kinds]
+            if min(q) < -EDGE:
+                entropies += mp.inf
+            entropies += c * mp.fsum(_entropy(x) for x in q)
+        sizes = mp.fsum(mp.mpf(float(x)) ** 2 for x in w.ravel())
+        primal = losses / n + lam / 2 * sizes
+        squares = mp.fsum(x**2 for point in points for x in point) / (lam * n) ** 2
+        dual = -lam / 2 * squares - entropies / n
+        off = mp.mpf(0)
+        for k in kinds if problem.fit_intercept else ():
+            total = b[k] * mp.fsum(mp.mpf(float(x)) for x in alpha[:, k]) / n
+            off += total + abs(total)
+        return Exact(primal, dual, primal - dual + off, at_zero / n)
+
+
+def stored_rows(problem: Any) -> Any:
+    """X as the problem holds it."""
     rows = problem.matrix.stored
     if hasattr(rows, "indptr"):
         kind = sparse.csr_array if problem.matrix.stored_by == "example" else sparse.csc_array
@@ -64,7 +97,13 @@ def _products(problem: Any, w: Any, alpha: Any) -> tuple[list[Any], list[Any]]:
     else:
         values = np.asarray(rows.values, float)
         X = sparse.csr_array(values if problem.matrix.stored_by == "example" else values.T)
-    return exact_times(sparse.csr_array(X), w), exact_times(sparse.csr_array(X.T), alpha)
+    return sparse.csr_array(X)
+
+
+def _products(problem: Any, w: Any, alpha: Any) -> tuple[list[Any], list[Any]]:
+    """X w and Xᵀ α in mpmath numbers."""
+    X = stored_rows(problem)
+    return exact_times(X, w), exact_times(sparse.csr_array(X.T), alpha)
 
 
 def exact_times(X: Any, vector: Any) -> list[Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import shlex
 import shutil
-import subprocess
 import sys
 
+import bounded
 import pytest
 
 
@@ -17,11 +17,11 @@ def why_not():
     if shutil.which("unshare") is None:
         return "there is no unshare command"
     probe = "mount -t tmpfs -o size=64k none /mnt"
-    done = subprocess.run(["unshare", "-m", "sh", "-c", probe], capture_output=True, text=True)
+    done = bounded.run(["unshare", "-m", "sh", "-c", probe], timeout=30)
     return "" if done.returncode == 0 else f"mounting is not allowed here: {done.stderr.strip()}"
 
 
-def python_with_mounts(script, *mounts, env=None, user=None, timeout=120):
+def python_with_mounts(script, *mounts, env=None, user=None):
     """Run a Python script after some mount commands, which nothing outside sees."""
     if why_not():
         pytest.skip(why_not())
@@ -29,7 +29,4 @@ def python_with_mounts(script, *mounts, env=None, user=None, timeout=120):
     if user is not None:
         command = f"setpriv --reuid={user} --regid={user} --clear-groups {command}"
     steps = " && ".join([*mounts, command])
-    return subprocess.run(
-        ["unshare", "-m", "sh", "-c", steps], capture_output=True, text=True, env=env,
-        timeout=timeout,
-    )  # fmt: skip
+    return bounded.run(["unshare", "-m", "sh", "-c", steps], env=env)

@@ -46,6 +46,15 @@ def _block_sum(terms: FloatArray) -> float:
 
 
 @kernel
+def compensated_sum(terms: FloatArray) -> float:
+    """Σ_j terms_j, rounded about once unless all but 1e-16 of the terms cancels."""
+    total, carry = 0.0, 0.0
+    for j in range(terms.size):
+        total, carry = _add(total, carry, terms[j])
+    return _sum(total, carry)
+
+
+@kernel
 def sum_values(loss: Any, z: FloatArray, y: FloatArray, c: FloatArray) -> float:
     """Σ_j c_j φ(z_j; y_j); one margin stands for all if there is only one."""
     total, carry, terms = 0.0, 0.0, np.empty(BLOCK)

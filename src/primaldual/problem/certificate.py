@@ -15,7 +15,7 @@ from .._numba.compile import kernel, reordered_kernel
 from .._types import FloatArray
 from ..data.exact import exact_products
 from ..losses.custom import is_custom
-from ..losses.sums import sum_values, sum_values_and_gaps
+from ..losses.sums import compensated_sum, sum_values, sum_values_and_gaps
 from .rounding import Norms, Rounding, by_norm, by_products, by_rows, excess, is_small
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def primal_value(problem: Any, sums: Sums) -> float:
 
 
 def _total(alpha: FloatArray) -> float:
-    """Σ_j α_j, which nearly cancels, in the widest numbers that the machine has."""
-    return float(alpha.sum(dtype=np.longdouble))
+    """Σ_j α_j, which nearly cancels, rounded about once."""
+    return float(compensated_sum(alpha))
 
 
 def sum_of_gaps(problem: Any, alpha: Any, b: float, total: float, sums: Sums) -> float:

@@ -22,6 +22,7 @@ from .._types import FloatArray
 from ..data.columns import times, transposed_times
 from ..data.exact import Sum, exact_products
 from ..data.matrix import Matrix
+from ..losses.sums import compensated_sum
 from .certificate import Certificate
 from .coordinates import Coordinates
 from .intercept import BALANCE_TOLERANCE
@@ -282,7 +283,8 @@ class Multinomial:
             bracket = softmax_divergence(alpha, there, self.codes, self.sample_weight) / self.n
         apart = float(np.vdot(w - point, w - point))
         gap = bracket + 0.5 * self.lam * apart
-        gap += float(np.abs(b) @ np.abs(alpha.sum(axis=0))) / self.n
+        totals = [compensated_sum(np.ascontiguousarray(column)) for column in alpha.T]
+        gap += float(np.abs(b) @ np.abs(totals)) / self.n
         if error is None:
             error = by_rows(self, w, alpha, float(np.abs(b).max()))
         return primal, gap, excess(self, bracket, apart, loss, error)

@@ -21,6 +21,7 @@ import numpy as np
 
 from .._cached import cached_property
 from .._types import FloatArray
+from ..data.exact import UNIT
 from ..losses.custom import as_loss, loss_name
 from ..parts import Parts, PartsWarning
 from .certificate import (
@@ -39,6 +40,8 @@ from .targets import positive as positive_number
 
 # A part this many times larger than the mean is named in a warning: the others wait for it.
 UNBALANCED = 2.0
+# Roundings of a term in NumPy's sum of up to 128 numbers: eight sums of 16, and their sum.
+PLAIN_SUM = 20.0
 # Below this many nonzeros a part is small whatever the others are: a round takes longer than it.
 SMALL_PART = 100_000
 
@@ -268,13 +271,18 @@ class PartsProblem:
             norms = Norms(sums.square, sums.weighted, self.d, self.n)
             shift = float(np.max(np.abs(b))) + sums.targets
             error = by_norm(self, norms, made.size, sums.alpha_square, shift)
-            gap += rounding_of(self, made, error)
+            gap += rounding_of(self, made, error) + self._rounding_of_total(b, sums.sizes)
             given = replace(alpha, given=kept)
             return proof(self, w, given, b, primal_value(self, made), gap)
 
     def _number(self, b: Any) -> Any:
         """An intercept in the type it has here."""
         return float(b)
+
+    def _rounding_of_total(self, b: Any, sizes: Any) -> float:
+        """What rounding of Σ_j α_j may add to |b Σ_j α_j|/n: each part has sums of pairs."""
+        roundings = PLAIN_SUM + math.log2(self.n) + math.log2(len(self.facts))
+        return float(np.max(np.abs(b)) * roundings * UNIT * np.sum(sizes) / self.n)
 
     def _at_best_intercept(self, w: FloatArray) -> Dual:
         """The dual point at w and an intercept that Newton's method on sums has found."""
@@ -377,8 +385,9 @@ def pair_sums(part: Any, w: FloatArray, b: Any, dual: Dual) -> PairSums:
     alpha, _, second = dual_of(part, dual)
     losses, gaps, noise = part.gaps(part.margins(w, b), alpha)
     square = part.matrix.squared_norm
+    total = np.ascontiguousarray(alpha.T).sum(axis=-1)  # sums of pairs of sums
     return PairSums(
-        losses, gaps, part.product(alpha), alpha.sum(axis=0), float(np.abs(alpha).sum()),
+        losses, gaps, part.product(alpha), total, float(np.abs(alpha).sum()),
         part.curvature(second), noise, square, float(part.sample_weight.max()) * square,
         float(np.vdot(alpha, alpha)), part.target_size,
     )  # fmt: skip
