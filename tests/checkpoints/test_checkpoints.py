@@ -227,7 +227,7 @@ def test_solves_that_share_a_seed_sequence_go_on(place, monkeypatch, quick_disk)
 
 
 def test_solves_that_share_their_data_go_on(place, monkeypatch, quick_disk):
-    """The first one builds a layout of the data, which decides the order of sums in the second."""
+    """The first one builds a layout of the data, which changes no sum of the second."""
     X = np.random.default_rng(0).standard_normal((70, 30))
 
     def run():
@@ -236,12 +236,12 @@ def test_solves_that_share_their_data_go_on(place, monkeypatch, quick_disk):
 
     alone = run()
     second = solve(Problem(X, X[:, 0], "squared", lam=0.1), "quartz", max_passes=9, seed=0)
-    assert bits(second) != bits(alone[1])
+    assert bits(second) == bits(alone[1])
     results = until_done(run, place, [12, 1, 1], monkeypatch)
     assert [bits(result) for result in results] == [bits(result) for result in alone]
 
 
-def test_a_multinomial_problem_remembers_its_intercepts(place, monkeypatch, quick_disk):
+def test_a_multinomial_problem_is_left_as_it_was(place, monkeypatch, quick_disk):
     X, y = classes(3)
 
     def run():
@@ -253,6 +253,7 @@ def test_a_multinomial_problem_remembers_its_intercepts(place, monkeypatch, quic
         return found
 
     alone = run()
+    assert {near for _, near in alone} == {bytes(24)}
     assert until_done(run, place, [2] * 40, monkeypatch) == alone
 
 

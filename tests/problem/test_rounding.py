@@ -124,3 +124,16 @@ def test_a_sum_that_a_free_intercept_multiplies_keeps_its_last_digits():
     proof = problem.certify(np.zeros(1), alpha, 1.0)
     exact = exact_gap(problem, proof.w, alpha, 1.0)
     assert 0 < float(exact.gap) <= 1.01 * proof.gap
+
+
+def test_the_rounding_of_a_dual_variable_divided_by_its_weight_is_counted():
+    """α_j/c_j is next to 1 where the loss is straight: each digit that it loses is in the gap."""
+    weights = np.array([1.0, 2.0, 2.0])  # scaled to 0.6 and 1.2
+    problem = Problem(np.zeros((3, 1)), [-1.0, 1.0, 1.0], "hinge", 1.0, weights)
+    ratios = []
+    for steps in range(1, 6):
+        alpha = problem.sample_weight * [0.0, 1.0, 1.0] * (1.0 - steps * 2.0**-53)
+        for w in (0.0, 1.0):
+            proof = problem.certify(np.array([w]), alpha)
+            ratios.append(float(exact_gap(problem, proof.w, alpha, 0.0).gap / proof.gap))
+    assert max(ratios) <= 1.01, ratios

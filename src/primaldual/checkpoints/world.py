@@ -92,7 +92,7 @@ class World:
         }
 
     def change(self, changes: dict[str, Any]) -> None:
-        """Make the same changes: layouts decide the order of sums, attributes where one starts."""
+        """Make the same changes: attributes may say where a search starts."""
         set_layouts(self.problem.matrix, changes["layouts"])
         for name, value in changes["attributes"].items():
             if not self.may_change(name, value):

@@ -192,7 +192,3 @@ class Matrix:
         parts = [sparse.csr_array(rows.values[block]) for block in blocks(rows.values)]
         stored = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
         return sparse_rows(stored.indptr, stored.indices, stored.data)
-
-    def is_stored(self, by: str) -> bool:
-        """Whether the rows are there by example or by feature, so that no copy has to be made."""
-        return f"by_{by}" in vars(self)

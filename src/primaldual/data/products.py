@@ -15,22 +15,18 @@ from .rows import DenseRows, Rows, SparseRows, prefetch_targets, row_add, row_do
 if TYPE_CHECKING:
     from .matrix import Matrix
 
-# Where both layouts are there, a product looks up the vector that is shorter by this factor.
-MUCH_SHORTER = 8
 # Entries up to which BLAS multiplies fastest; beyond the caches, rows that are read in order do.
 BLAS_ENTRIES = 4_000_000
 
 
 def product(matrix: Matrix, by: str, vector: FloatArray) -> FloatArray:
-    """One number per example or per feature, accumulated in float64, from whichever layout exists.
+    """One number per example or per feature, accumulated in float64.
 
-    It is ⟨row_i, vector⟩ for every row, or Σ_i vector_i row_i.
+    It is ⟨row_i, vector⟩ for every row, or Σ_i vector_i row_i: of the layout that the data came in,
+    also where the other one has been built, so that earlier solves change no sum.
     """
-    size, other = matrix.shape if by == "example" else matrix.shape[::-1]
-    rows: Any = vars(matrix).get(f"by_{by}")  # if it is there
-    # Rows that are added up look up the other vector, which may be in a nearer cache.
-    along = rows is not None and (by == matrix.stored_by or MUCH_SHORTER * size >= other)
-    rows = rows if along else matrix.stored
+    along, rows = by == matrix.stored_by, matrix.stored
+    size = matrix.shape[0] if by == "example" else matrix.shape[1]
     if isinstance(rows, DenseRows):
         return _dense_product(rows.values, vector, along)
     out, multiply = np.zeros(size), _gather if along else _scatter

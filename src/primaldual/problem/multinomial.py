@@ -88,7 +88,8 @@ class Multinomial:
             )
         self.sample_weight = _mean_one(sample_weight, self.n)
         self.is_weighted = sample_weight is not None
-        self.near = np.zeros(len(self.classes))  # the last best intercepts: where to look first
+        self.near = np.zeros(len(self.classes))  # where the search for the best intercepts begins
+        self.remembers = False  # whether it begins at the last ones that were found
         present = np.bincount(self.codes, weights=self.sample_weight) > 0
         if len(self.classes) < 2 or (self.fit_intercept and not present.all()):
             raise ValueError(
@@ -105,6 +106,16 @@ class Multinomial:
     def shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """The shapes of W and α."""
         return self.shape, (self.n, len(self.classes))
+
+    def remembering(self) -> Multinomial:
+        """A view for one solve, which begins its searches at the last best intercepts.
+
+        What it remembers is no matter of other solves of the same problem.
+        """
+        _ = self.features, self.examples  # what they compute is shared
+        made = copy.copy(self)
+        made.remembers = True
+        return made
 
     def related(self, lam: float) -> Multinomial:
         """The problem with another λ on the same data, which is not copied."""
@@ -246,7 +257,9 @@ class Multinomial:
         w = self.primal_point(alpha) if w is None else np.asarray(w, dtype=np.float64)
         z = self.margins(w)
         if intercept is None:
-            intercept = self.near = self.best_intercept(z, self.near)
+            intercept = self.best_intercept(z, self.near)
+            if self.remembers:
+                self.near = intercept
         b = np.asarray(intercept, dtype=np.float64)
         own = alpha is None
         if own:

@@ -91,6 +91,8 @@ def solve(
     limits = _limits(tol, max_passes, max_iter, max_time)
     if isinstance(problem, PartsProblem):
         problem = problem.metered()
+    elif isinstance(problem, Multinomial):
+        problem = problem.remembering()
     begin = Start() if start is None else _start_point(problem, start)
     name, runner = _as_method(problem, method, tol, side, begin.is_guess)
     chosen = require_usable(problem, name, runner, sampling)

@@ -40,7 +40,7 @@ def test_the_only_step_on_the_squared_loss_is_the_same_by_example_and_by_feature
         problem = Problem(
             np.asarray(X, order=order), y, "squared", 1e-3, weights, fit_intercept=fit_intercept
         )
-        assert problem.matrix.is_stored("feature") == (order == "F")
+        assert (problem.matrix.stored_by == "feature") == (order == "F")
         found.append(solve(problem, "newton", tol=1e-12))
         assert found[-1].converged
         again = solve(problem, "newton", tol=1e-12, start=(found[-1].w + 1.0, None))

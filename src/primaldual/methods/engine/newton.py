@@ -192,7 +192,7 @@ def _only_step(state: State) -> Found:
     """The step on a quadratic loss."""
     p = state.problem
     state.alpha, state.z, state.w = None, np.empty(0), state.w.copy()
-    by_feature = p.matrix.is_stored("feature")
+    by_feature = p.matrix.stored_by == "feature"  # not what an earlier solve has built
     found = quadratic_step(
         p.matrix.by_feature if by_feature else p.matrix.by_example, by_feature, p.loss, p.y,
         p.sample_weight, p.lam * p.n, p.fit_intercept, state.w, state.intercept,
