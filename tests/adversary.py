@@ -253,6 +253,8 @@ def main(arguments: list[str]) -> int:
         fault, about = judged(fit)
         faults[fault] += 1
         ends[fault or about.split(":")[0]] += 1
+        if (number - first) % 100 == 99:
+            print(f"{number - first + 1} fits", file=sys.stderr, flush=True)
         if fault:
             print(f"fit {number}: {fault}: {fit.what}\n    {about}", flush=True)
     faulthandler.cancel_dump_traceback_later()

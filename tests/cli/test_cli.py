@@ -349,8 +349,9 @@ def test_doctor_finds_everything_well():
     assert told["threads"]["usable"] >= 1
 
 
+@pytest.mark.timeout(900)  # on an empty cache it compiles for a minute, on an idle machine
 def test_warmup_leaves_nothing_to_compile(run):
-    answer = good(execute("warmup", "--loss", "squared"))
+    answer = good(execute("warmup", "--loss", "squared", timeout=800))
     assert "Ready for squared" in answer
     again = good(run("warmup", "--loss", "squared"))
     assert "0 s of compiling" in again

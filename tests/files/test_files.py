@@ -157,6 +157,21 @@ def test_progress_counts_the_bytes_of_the_file(tmp_path: Path) -> None:
         assert len(set(done)) > 2
 
 
+def test_many_rows_of_numbers_and_words_become_features(tmp_path: Path) -> None:
+    """More rows than are encoded at a time, with zeros and missing words."""
+    pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, 9000), rng.choice(["x", "y", "", "z"], 9000)
+    rows = "".join(
+        f"{left},{right},{k % 2}\n" for k, (left, right) in enumerate(zip(a, b, strict=True))
+    )
+    table = read(write(tmp_path, "d.csv", "a,b,y\n" + rows), impute="zero")
+    assert table.feature_names == ["a", "b=x", "b=y", "b=z"]
+    expected = np.column_stack([a, b == "x", b == "y", b == "z"])
+    np.testing.assert_array_equal(table.X.toarray(), expected)
+    assert table.X.nnz == np.count_nonzero(expected) and table.X.has_canonical_format
+
+
 def piped(content: bytes, code: str) -> str:
     run = subprocess.run(
         [sys.executable, "-c", code], input=content, capture_output=True, check=True
