@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -11,6 +12,11 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def grouped(value: int) -> str:
     """A whole number with its thousands apart."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def unbroken(text: str) -> str:
+    """A text whose groups of three digits stay on one line, where blanks are between them."""
+    return re.sub(r"(?<=\d) (?=\d{3}\b)", "\N{NARROW NO-BREAK SPACE}", text)
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -88,6 +88,20 @@ def test_a_kernel_is_compiled_once_and_then_loaded(place):
     assert sorted(place.rglob("*")) == [file.parent, file], "no lock and no part is left"
 
 
+def test_code_that_was_exchanged_while_a_process_runs_is_not_kept_as_the_new_code(monkeypatch):
+    """As in an upgrade: the old code is in memory, the new one in the file."""
+    from primaldual._numba import cache
+    from primaldual.losses.sums import sum_values
+
+    function = getattr(sum_values, "py_func", sum_values)
+    assert cache.folder_name(function).startswith("losses.sums-")
+    cache._stamp.cache_clear()
+    monkeypatch.setattr(cache, "BEGAN", 0.0)
+    assert cache.folder_name(function) is None
+    monkeypatch.undo()
+    assert cache.folder_name(function).startswith("losses.sums-")
+
+
 # --- other users ----------------------------------------------------------------------------------
 
 

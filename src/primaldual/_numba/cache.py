@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,8 @@ POLICY = {
     PACKAGE / "_numba" / f"{name}.py"
     for name in ("announce", "cache", "disk", "folders", "interrupts", "locks")
 }
+# When this process began to import the package, in seconds since 1970.
+BEGAN = time.time()
 # The module whose imports cover what kernels outside the package can call.
 DOOR = "kernels"
 # An import of project modules on the first level of a file: dots, module, the rest of the line.
@@ -35,7 +38,8 @@ def folder_name(function: Callable[..., Any]) -> str | None:
 
     For a function outside the package, it depends on its file and on all that
     ``primaldual.kernels`` imports. None where there is no file: at the prompt, with
-    ``python -c``, in a notebook.
+    ``python -c``, in a notebook; and where a file of the package has changed since this process
+    began, as in an upgrade: what was imported before must not be kept as what is there now.
     """
     module = function.__module__ or ""
     try:
@@ -61,6 +65,8 @@ def _stamp(inside: str) -> str:
     """A hash of all that the kernels of a module are made of."""
     digest = hashlib.sha256()
     for file in sorted(sources(_file(inside.split("."))) - POLICY):
+        if file.stat().st_ctime > BEGAN:
+            raise OSError(f"{file} has changed since this process began")
         digest.update(file.relative_to(PACKAGE).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -30,6 +30,7 @@ class _Waiting:
     def enter(self) -> None:
         """Begin to put off interrupts, unless they are handled outside Python."""
         if self.depth == 0:
+            self.pending.clear()  # left behind if another one ended the last delivery
             handler = signal.getsignal(signal.SIGINT)
             if callable(handler):
                 signal.signal(signal.SIGINT, self.note)

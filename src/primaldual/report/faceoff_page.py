@@ -8,7 +8,7 @@ from typing import Any
 
 from ..face_off import FaceOff
 from ..losses.custom import loss_name
-from ..wording import grouped
+from ..wording import grouped, unbroken
 from .drawing import require_plots, svg
 from .facts import numbers
 from .figures import gap_figure, spread_figure, work_figure
@@ -66,7 +66,7 @@ def page(
     }
     return render(
         Path(__file__).with_name("report.html.jinja"),
-        heading=title or "Primal or dual?",
+        heading=unbroken(title or "Primal or dual?"),
         facts=facts,
         drawings=drawings,
         captions=captions,

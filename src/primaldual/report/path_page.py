@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..wording import unbroken
 from .drawing import DUAL, INK, PRIMAL, look, new_figure, require_plots, svg
 from .template import render
 
@@ -36,7 +37,13 @@ def path_page(
     known = (("cv_score", "cross-validated"), ("test_score", "test"))
     scores = [(key, name) for key, name in known if rows[0].get(key) is not None]
     return render(
-        template, heading=title, rows=rows, best=best, drawing=drawing, score=score, scores=scores
+        template,
+        heading=unbroken(title),
+        rows=rows,
+        best=best,
+        drawing=drawing,
+        score=score,
+        scores=scores,
     )
 
 
