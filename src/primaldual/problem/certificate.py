@@ -98,7 +98,7 @@ def _rounded_duals(
     """What the rounding of α_j/c_j adds to a tiny gap.
 
     The gap of an example changes with it by z_j less the margin that belongs to it: by no more than
-    |z_j| + |y_j| where the loss is straight, and by next to nothing where it bends.
+    |z_j| + |y_j| where the loss is straight, and by next to nothing where it is curved.
     """
     if not problem.is_weighted or problem.loss.quadratic:
         return 0.0
