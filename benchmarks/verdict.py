@@ -37,6 +37,8 @@ from primaldual.experiments.prediction import (
 )
 from primaldual.methods import ENGINE
 
+from .awkward import awkward
+
 LAM_N = (0.01, 1.0, 100.0)
 TOL = 1e-6
 # Data of at most this many nonzeros; a method is stopped after this many times the seconds of
@@ -63,7 +65,7 @@ def all_data() -> Iterator[Data]:
         for n, side in product((2000, 20_000), ("primal", "dual"))
         for X in (datasets.worst_case(n, n, side),)
     )
-    return chain(generated(), worst, stored(MOST_NONZEROS))
+    return chain(awkward(), generated(), worst, stored(MOST_NONZEROS))
 
 
 def run(fresh: Callable[[], Problem], method: str, max_time: float) -> tuple[float, Any]:

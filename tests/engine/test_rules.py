@@ -24,7 +24,7 @@ def text(d, n):
 KNOWN = {
     "few features and few examples": (dense(500, 10), "logistic", "newton"),
     "text with n < d": (text(8000, 2000), "logistic", "dual_cd"),
-    "text with n ≥ d and a small T_D": (text(3000, 30_000), "logistic", "dual_cd"),
+    "text with n ≥ d": (text(3000, 30_000), "logistic", "newton_cg"),
     "the same, one Newton step": (text(3000, 30_000), "squared", "newton_cg"),
     "few dense examples": (dense(50, 20_000), "squared", "gram_newton"),
     "features that hardly overlap": (dense(20_000, 100), "logistic", "newton_cg"),

@@ -9,20 +9,16 @@ from numpy.random import Generator
 
 from .._types import FloatArray, Side
 from ..complexity import Complexity
-from ..methods.base import Method
+from ..methods.base import CHUNK, Method
 from ..methods.engine import ENGINE, engine_method
 from ..methods.engine.dual_cd import DualCD
-from ..methods.engine.newton_cg import NewtonCG
+from ..methods.engine.newton_cg import NewtonCG, product_work
 from ..problem import Problem
 from ..samplings import Draws, Sampling
 from .costs import Costs, well_stored
 from .hand_over import hand_over, successor, wants_start
-from .rules import Facts, choose, trial_length
+from .rules import FIRST_PRODUCTS, LEAST_PRODUCTS, Facts, choose, trial_length
 from .watch import State, observe
-
-# Products of truncated Newton before it is looked at, where it is the first choice: about half of
-# what it needs where features are not nearly collinear.
-FIRST_PRODUCTS = 12
 
 
 class Auto(Method):
@@ -68,7 +64,7 @@ class Auto(Method):
     ) -> State:
         """The cheapest method's state at the given point."""
         rng = np.random.default_rng(0) if rng is None else rng
-        name, why, costs = self._first(problem)
+        name, why, costs, trial = self._first(problem)
         problem = costs.problem
         cold = w is None and alpha is None and self.only == "auto"
         is_start = cold and name == "newton" and wants_start(costs)
@@ -78,7 +74,8 @@ class Auto(Method):
             log[0] += "; it begins where a few epochs of dual_cd end"
             name, method = "dual_cd", DualCD(self.tol, most_epochs=2)  # few at a time
         elif name == "newton_cg":
-            method = NewtonCG(self.tol, FIRST_PRODUCTS)  # it is only tried at first
+            # It is only tried at first.
+            method = NewtonCG(self.tol, trial, min(CHUNK, trial * product_work(problem)))
         else:
             method = engine_method(name, self.tol)
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
@@ -91,19 +88,25 @@ class Auto(Method):
             state.next_watch, state.gaps = 2, [problem.primal_at_zero]
         return state
 
-    def _first(self, problem: Problem) -> tuple[str, str, Costs]:
-        """The method to start with, why, and all costs on the problem, stored as it should be."""
+    def _first(self, problem: Problem) -> tuple[str, str, Costs, int]:
+        """The method to start with, why, all costs on the problem, and the products of a trial."""
         if self.first is not None:
-            return self.first, "as advised", Costs(well_stored(problem))
+            return self.first, "as advised", Costs(well_stored(problem)), FIRST_PRODUCTS
         choice = choose(problem, self.tol, self.only, self.warm)
         assert isinstance(choice.facts, Facts)
-        return choice.method, choice.why, choice.facts.costs
+        facts = choice.facts
+        trial = FIRST_PRODUCTS
+        if choice.method == "newton_cg" and not facts.costs.brief:
+            trial = max(facts.trial, LEAST_PRODUCTS)
+        return choice.method, choice.why, facts.costs, trial
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
         """One round of the current method, and a change of methods if it pays."""
         work = float(state.method.advance(state.inner, None))
         observe(state, work, self.tol)
         found = successor(state, self.tol, self.only)
+        if found is None and isinstance(state.method, NewtonCG):
+            state.method.budget = CHUNK
         if found is not None:
             name, why = found
             hand_over(state, name, engine_method(name, self.tol), why)

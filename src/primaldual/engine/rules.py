@@ -35,6 +35,12 @@ LOOK_COST = 1e6
 # A method whose cost may also turn out far higher has to cost, at best, this fraction of the next
 # best; the one Newton step on dense data is priced exactly, so there it has to be far cheaper.
 HOPE, HOPE_FOR_ONE_STEP = 0.7, 0.05
+# Products of truncated Newton before it is looked at, where it is the first choice: about half of
+# what it needs where features are not nearly collinear.
+FIRST_PRODUCTS = 12
+# Where features have too few nonzeros to overlap much, this number of products is tried if it costs
+# at most this fraction of all else: a look at the data costs as much, and its work is not kept.
+LEAST_PRODUCTS, CHEAP_PRODUCTS = 3, 0.35
 # Where the features may overlap, truncated Newton in one call is hardly ever far from the best.
 # What replaces it has to cost at most this fraction of it, less for a curved loss.
 MUCH_LESS, MUCH_LESS_IF_CURVED = 0.8, 0.5
@@ -103,6 +109,12 @@ class Facts:
         return self.costs.few_products()
 
     @cached_property
+    def trial(self) -> int:
+        """The products of truncated Newton that are worth trying before anything else, up to 12."""
+        least = min(self.newton, self.gram, self.descent)
+        return min(int(CHEAP_PRODUCTS * least / self.costs.product), FIRST_PRODUCTS)
+
+    @cached_property
     def kinks(self) -> float:
         """``ssnal`` on a loss with kinks."""
         return self.costs.kinks()
@@ -160,6 +172,10 @@ def _rounds_hardly_overlap(f: Facts) -> bool:
 def _products_hardly_overlap(f: Facts) -> bool:
     least = f.costs.few_products(FEWEST_PRODUCTS)
     return least < min(f.newton, f.gram, f.descent) and f.overlaps_little(least)
+
+
+def _strong(f: Facts) -> bool:
+    return f.costs.strong() < HOPE * min(f.newton, f.gram, f.descent)
 
 
 def _few_products(f: Facts) -> bool:
@@ -233,6 +249,7 @@ SMOOTH = (
     Rule("newton_cg", ONE_CALL, None, f"n ≥ d, and {NO_TIME}"),
     # Descent that costs next to nothing is tried first.
     Rule("dual_cd", WIDE, lambda f: TRIAL_EPOCHS * f.epoch <= CHOOSING, NO_TIME),
+    Rule("newton_cg", ANY, _strong, "strong regularisation: a few products with the data"),
     Rule(
         "dual_cd",
         WIDE,
@@ -245,6 +262,12 @@ SMOOTH = (
         frozenset({"wide", "dense"}),
         lambda f: f.costs.gram() <= FEW_EPOCHS_DENSE * f.epoch,
         "few examples: a matrix of that size costs less than any epochs",
+    ),
+    Rule(
+        "newton_cg",
+        TALL,
+        lambda f: not is_crowded(f.problem) and f.trial >= LEAST_PRODUCTS,
+        "n ≥ d: a few products with the data cost little beside all else",
     ),
     Rule("newton_cg", frozenset({"tall", "dense"}), _products_hardly_overlap, HARDLY_OVERLAP),
     Rule("primal_cd", TALL, _rounds_hardly_overlap, HARDLY_OVERLAP),
