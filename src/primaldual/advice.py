@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ._cached import cached_property
 from ._types import Side
 from .complexity import Complexity, unbounded
 from .engine import chosen
 from .engine.forecast import Expected, confidence, expected, interval
+from .engine.forecast_on_parts import ExpectedOnParts, expected_on_parts
 from .methods import METHODS
 from .methods.base import coordinates
 from .problem import Problem
+from .problem.on_parts import PartsProblem
 from .samplings import Sampling, as_sampling
 from .theory import TIE, Theory, theory_of
 from .wording import duration, finite, grouped, number, times
@@ -308,17 +310,27 @@ class Advice:
         return advice_html(self)
 
 
+@overload
+def advise(problem: PartsProblem, *, tol: float = 1e-6) -> ExpectedOnParts: ...
+
+
+@overload
 def advise(
-    problem: Problem,
+    problem: Problem, sampling: str = ..., methods: Sequence[str] = ..., tol: float = ...
+) -> Advice: ...
+
+
+def advise(
+    problem: Any,
     sampling: str = "importance",
     methods: Sequence[str] = (),
     tol: float = 1e-6,
-) -> Advice:
+) -> Any:
     """Say which side of ``problem`` to solve on, and what each side should cost.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem, Multinomial or PartsProblem
     sampling : str
         The sampling of both sides in the theory; importance sampling is the best serial one
         (Theorem 2).
@@ -330,7 +342,8 @@ def advise(
     Returns
     -------
     Advice
-        To be read, or to be followed: ``solve(problem, advice)``.
+        To be read, or to be followed: ``solve(problem, advice)``. On data in parts an
+        ``ExpectedOnParts``: side, method, rounds, bytes and seconds.
 
     Examples
     --------
@@ -343,6 +356,8 @@ def advise(
     >>> advice.theory.side
     'dual'
     """
+    if isinstance(problem, PartsProblem):
+        return expected_on_parts(problem, tol)
     advice = Advice(problem, problem.d, problem.n, sampling, methods, tol)
     if sampling != "importance" or methods:
         _ = advice.theory, advice.ranking  # a wrong name is refused here

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from . import data
+from . import data, shard
 from .groups import Answer, Asked, Reading, Strength
 from .live import Race, working
 from .options import (
@@ -42,6 +42,9 @@ def advise(
     tol: Tol = 1e-6,
 ) -> None:
     """Look at the data, and predict which side is cheaper and why."""
+    if shard.is_folder(file):
+        _advise_on_shards(file, source, asked, strength, answer, not no_intercept, tol)
+        return
     given = data.prepared(file, source, asked)
     with working("looking at the data"):
         from ..advice import advise as ask
@@ -52,6 +55,31 @@ def advise(
         say_json(_advice_numbers(given, problem, advice))
         return
     _show_advice(given, problem, advice)
+
+
+def _advise_on_shards(
+    file: str,
+    source: Reading,
+    asked: Asked,
+    strength: Strength,
+    answer: Answer,
+    intercept: bool,
+    tol: float,
+) -> None:
+    """What ``advise`` says of a folder of shards."""
+    given = shard.prepared(file, source, asked, None, None)
+    with working("looking at the data"):
+        from ..advice import advise as ask
+
+        problem = shard.problem(given, strength, asked.epsilon, intercept)
+        advice = ask(problem, tol=tol)
+    if answer.as_json:
+        say_json({**given.facts(), "lam": problem.lam, **advice.numbers()})
+        return
+    say(given.describe())
+    say(f"{given.question()}\n" if given.question() else "")
+    say(f"loss {given.loss}, λ = {problem.lam:.3g}", bold=True)
+    say(str(advice))
 
 
 def _show_advice(given: data.Labelled, problem: Problem, advice: Advice) -> None:

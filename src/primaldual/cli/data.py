@@ -345,19 +345,24 @@ def problem(data: Labelled, strength: Strength, epsilon: float | None, intercept
     """The problem to look at; of several classes the largest one against the rest."""
     import numpy as np
 
-    from ..losses import LOSSES
     from ..problem import Problem
 
-    loss: Any = data.loss
-    if epsilon is not None:
-        _require_epsilon(data.loss)
-        loss = LOSSES[data.loss](epsilon)
-    y = data.y
+    loss, y = loss_of(data, epsilon), data.y
     if data.classes is not None:
         _require_two(data)
         y = np.where(y == data.positive, 1.0, -1.0)
     lam = strength.lam_for(data.loss, data.n)
     return Problem(data.table.X, y, loss, lam, fit_intercept=intercept)
+
+
+def loss_of(data: Labelled, epsilon: float | None) -> Any:
+    """The loss, with its threshold if that was given."""
+    from ..losses import LOSSES
+
+    if epsilon is None:
+        return data.loss
+    _require_epsilon(data.loss)
+    return LOSSES[data.loss](epsilon)
 
 
 def estimator(

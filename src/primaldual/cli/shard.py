@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from . import data
-from .groups import Answer, Asked, Reading
+from .groups import Answer, Asked, Reading, Strength
 from .live import working
 from .terminal import plural, say, say_json
 
@@ -134,6 +134,18 @@ def prepared(
     parts: Any = opened if dask is None else on_cluster(file, most, dask)
     whole = given.classes is not None and given.y.dtype.kind == "i"
     return replace(given, parts=parts.then(with_whole_labels) if whole else parts)
+
+
+def problem(
+    given: data.Labelled, strength: Strength, epsilon: float | None, intercept: bool
+) -> Any:
+    """The problem to look at; of several classes the largest one against the rest."""
+    from ..problem.on_parts import PartsProblem
+
+    lam = strength.lam_for(given.loss, given.n)
+    positive = None if given.classes is None else given.positive
+    loss = data.loss_of(given, epsilon)
+    return PartsProblem(given.parts, loss, lam, intercept, positive)
 
 
 def left_for_data(opened: Any, total: float) -> float:

@@ -112,6 +112,10 @@ class Parts(ABC):
             self.meter.bytes_moved += size_in_bytes(list(each))
         return made
 
+    def workers(self) -> int:
+        """How many parts are worked on at a time."""
+        return 1
+
     def apart(self) -> Parts | None:
         """The smallest parts there are, where ``load`` brings one here; None if they are far."""
         return None

@@ -6,6 +6,7 @@ lost worker held, Dask makes again from the graph. Every wait looks at the worke
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
@@ -59,6 +60,13 @@ class OnDask(Parts):
         self.count, self.patience = len(parts), patience
         self.sources = [str(part.key) for part in parts] if sources is None else list(sources)
         self.parts: list[Any] = self._kept(list(parts))
+
+    def workers(self) -> int:
+        """The threads of all workers, 1 if there are none now; here, the cores."""
+        if self.client is None:
+            return len(os.sched_getaffinity(0))
+        with self._reachable():
+            return max(1, sum(within(self.patience, self.client.nthreads).values()))
 
     def then(self, step: Step, *shared: Any, each: Sequence[Any] | None = None) -> OnDask:
         """The parts that a step makes, persisted as well."""

@@ -52,6 +52,10 @@ class InMemory(Parts):
         ]
         return InMemory(made, self.threads, self.sources)
 
+    def workers(self) -> int:
+        """The threads."""
+        return self.threads
+
     def apart(self) -> InMemory:
         """These parts."""
         return self

@@ -7,6 +7,7 @@ is an array, a number, a tuple of sums, or None for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -54,4 +55,6 @@ def size_in_bytes(value: Any) -> int:
         return 0
     if isinstance(value, tuple | list):
         return sum(size_in_bytes(each) for each in value)
+    if is_dataclass(value):
+        return sum(size_in_bytes(getattr(value, field.name)) for field in fields(value))
     return int(np.asarray(value).nbytes) if isinstance(value, np.ndarray | np.number) else 8

@@ -11,6 +11,7 @@ from .. import checkpoints
 from .._types import FloatArray
 from ..advice import Advice
 from ..engine import SIDES, Auto
+from ..engine.forecast_on_parts import ExpectedOnParts
 from ..engine.on_parts import parts_method
 from ..engine.softmax import SoftmaxAuto
 from ..losses.custom import loss_name
@@ -32,7 +33,7 @@ NUMBERS = (float, int, np.number)
 
 def solve(
     problem: Problem | Multinomial | PartsProblem,
-    method: str | Method | Advice = "auto",
+    method: str | Method | Advice | ExpectedOnParts = "auto",
     sampling: str | Sampling | None = None,
     tol: float = 1e-6,
     max_passes: float = 1000,
@@ -129,6 +130,8 @@ def _as_method(problem: Any, method: Any, tol: float, side: str, warm: bool) -> 
             f"side={side!r} needs method='auto', got {method!r}: a method has a side of its own. "
             "Leave one of the two out."
         )
+    if isinstance(method, ExpectedOnParts) and isinstance(problem, PartsProblem):
+        return "auto", parts_method("auto")
     if isinstance(method, Advice):
         return "auto", Auto(tol, first=_advised(problem, method))
     if isinstance(method, str):
