@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import good
+from json_schema import faults
 from sklearn.datasets import dump_svmlight_file
 
 import primaldual
 from primaldual import LogisticRegression, datasets, files
 from primaldual.cli.shard import size_in_bytes
 from primaldual.cli.terminal import WRONG
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +61,27 @@ def test_a_regression_is_trained_from_shards(run, tmp_path):
     good(run("shard", tmp_path / "r.svm", "-o", tmp_path / "s", "--count", 2))
     facts = json.loads(good(run("fit", tmp_path / "s", "-o", tmp_path / "m", "--json")))
     assert facts["task"] == "regression" and facts["training_score"] > 0.99
+
+
+def test_advise_says_what_a_fit_of_a_folder_should_take(run, folder):
+    answer = good(run("advise", folder))
+    assert "primal, by parts_newton" in answer and "rounds" in answer
+    facts = json.loads(good(run("advise", folder, "--json")))
+    assert facts["parts"]["method"] == "parts_newton" and facts["parts"]["bytes_moved"] == 0
+    schema = json.loads((SCHEMAS / "advise.json").read_text(encoding="utf-8"))
+    assert faults(facts, schema) == []
+
+
+def test_several_classes_and_kinks_are_trained_from_shards(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    y = np.argmax(X[:, :3] + 0.3 * rng.standard_normal((300, 3)), axis=1)
+    dump_svmlight_file(X, y, str(tmp_path / "c.svm"), zero_based=False)
+    good(run("shard", tmp_path / "c.svm", "-o", tmp_path / "s", "--count", 3))
+    for more in ((), ("--loss", "hinge")):
+        facts = json.loads(good(run("fit", tmp_path / "s", "-o", tmp_path / "m", *more, "--json")))
+        assert facts["converged"] and facts["training_score"] > 0.8
+        assert [each["examples"] for each in facts["classes"]] == np.bincount(y).tolist()
 
 
 def test_options_that_do_not_fit_are_refused(run, folder, text, tmp_path):

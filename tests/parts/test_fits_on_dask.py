@@ -47,6 +47,21 @@ def test_a_fit_has_the_bits_of_threads_with_one_worker_or_two(mortal, data, expe
         assert result.bytes_moved > 4 * 8 * 3500 * result.rounds / 3
 
 
+def test_advice_on_a_cluster_names_rounds_bytes_and_seconds_before_the_fit(client, data, expected):
+    from primaldual import advise
+
+    problem = PartsProblem(OnDask(blocks_of(*data, 4), client=client), lam=1 / 2000)
+    before = problem.parts.meter.rounds
+    advice = advise(problem, tol=1e-6)
+    assert problem.parts.meter.rounds == before
+    assert advice.method == "averaged_newton" and advice.side == "primal" and advice.seconds > 0
+    result = solve(problem, advice)
+    assert result.converged
+    assert advice.rounds / 2 <= result.rounds <= 2 * advice.rounds
+    assert advice.bytes_moved / 3 <= result.bytes_moved <= 3 * advice.bytes_moved
+    assert "rounds" in str(advice) and advice.numbers()["rounds"] == advice.rounds
+
+
 def test_workers_killed_at_random_moments_change_no_bit(mortal, data, expected):
     rng, running, kills = random.Random(0), threading.Event(), []
 

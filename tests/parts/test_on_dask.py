@@ -170,6 +170,23 @@ def test_an_error_from_outside_ends_the_wait():
         signal.signal(signal.SIGALRM, before)
 
 
+def test_ctrl_c_cancels_the_task_and_goes_through():
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    parts = on_dask(numbers(2), client=Idle(), patience=60.0)
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            parts.sum(scaled, 1.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert parts.client.cancelled and time.monotonic() - began < 30
+
+
 def test_no_port_is_open_beyond_the_loopback(client):
     import psutil
 

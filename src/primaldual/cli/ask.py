@@ -74,7 +74,9 @@ def _advise_on_shards(
         problem = shard.problem(given, strength, asked.epsilon, intercept)
         advice = ask(problem, tol=tol)
     if answer.as_json:
-        say_json({**given.facts(), "lam": problem.lam, **advice.numbers()})
+        lead = {"question": given.question() or None, "lam": problem.lam, "tol": tol}
+        none = dict.fromkeys(("spread", "verdict", "sides", "theory"))
+        say_json({**given.facts(), **none, **lead, "parts": advice.numbers()})
         return
     say(given.describe())
     say(f"{given.question()}\n" if given.question() else "")
@@ -107,6 +109,7 @@ def _advice_numbers(given: data.Labelled, problem: Problem, advice: Advice) -> d
         },
         "lam": problem.lam,
         "tol": advice.tol,
+        "parts": None,
         **advice.numbers(),
     }
 

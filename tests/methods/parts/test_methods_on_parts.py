@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from primaldual import Problem, datasets, solve
+from primaldual import Problem, advise, datasets, solve
 from primaldual.estimators import path
 from primaldual.methods.parts import ON_PARTS
 from primaldual.multinomial import Multinomial, solve_multinomial
@@ -287,6 +287,18 @@ def test_a_path_on_parts_is_that_of_memory_in_fewer_rounds(fit_intercept):
         assert abs(one.certificate.primal - other.certificate.primal) <= 2e-6 * np.log(2)
     problem = PartsProblem(cut(X, y, 3), lam=lams[-1], fit_intercept=fit_intercept)
     assert ours[-1].rounds < solve(problem).rounds
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("make", [census, text])
+def test_advice_on_parts_names_the_method_that_runs(make, loss):
+    X, y = make()
+    problem = PartsProblem(cut(X, y, 4), loss, 1.0 / X.shape[0])
+    advice = advise(problem)
+    result = solve(problem, advice, max_iter=1)
+    assert result.trace.methods[0] == advice.method and result.side == advice.side
+    assert advice.bytes_moved == 0 and 0 < advice.seconds < 1e4
+    assert advice.rounds <= advise(problem, tol=1e-9).rounds
 
 
 def test_ctrl_c_keeps_the_best_iterate():
