@@ -197,32 +197,33 @@ def test_reading_a_csv_takes_at_most_three_times_polars(tmp_path):
 # --- live -----------------------------------------------------------------------------------------
 
 
-def watched(*arguments, seconds=60.0, interrupt_at=None):
+def watched(*arguments, seconds=120.0, interrupt_at=None):
     """What a command shows on a terminal of 100 columns, and its exit code."""
-    number, handle = pty.fork()
-    if number == 0:
-        os.environ.update(ENVIRONMENT, TERM="xterm", COLUMNS="100", LINES="30")
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.execv(COMMAND, [str(COMMAND), *map(str, arguments)])
+    ours, theirs = pty.openpty()
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    env = {**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
     shown, deadline = b"", time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        ready, _, _ = select.select([handle], [], [], 0.2)
-        if ready:
+    with bounded.started([COMMAND, *map(str, arguments)], env=env, **streams) as child:
+        os.close(theirs)
+        while time.monotonic() < deadline:
+            ready, _, _ = select.select([ours], [], [], 0.2)
+            if not ready:
+                continue
             try:
-                piece = os.read(handle, 65536)
-            except OSError:
+                piece = os.read(ours, 65536)
+            except OSError:  # how Linux tells that no one holds the other end
                 break
             if not piece:
                 break
             shown += piece
             if interrupt_at is not None and re.search(interrupt_at, shown):
-                os.kill(number, signal.SIGINT)
+                child.send_signal(signal.SIGINT)
                 interrupt_at = None
-    else:
-        os.kill(number, signal.SIGKILL)
-    _, status = os.waitpid(number, 0)
-    os.close(handle)
-    return shown.decode("utf-8", "replace"), os.waitstatus_to_exitcode(status)
+        else:
+            bounded.end(child)
+        code = child.wait(timeout=60)
+    os.close(ours)
+    return shown.decode("utf-8", "replace"), code
 
 
 def test_the_clock_ticks_and_ctrl_c_is_heard_on_a_terminal(folder, tmp_path):
