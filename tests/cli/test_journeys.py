@@ -16,6 +16,8 @@ from json_schema import faults
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_wine
 
 from primaldual import cli
+from primaldual._numba import folders
+from primaldual.cli import care
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 
@@ -212,6 +214,16 @@ def test_the_other_commands_answer_as_their_schemas_say(run, folder):
         ("predict", "wine.model", "wine.svm", "-o", "labels.csv"),
     ):
         answered(run, *arguments, cwd=folder)
+
+
+@pytest.mark.parametrize("why", ["", "on a read-only file system"])
+def test_the_doctors_answer_fits_its_schema_wherever_kernels_are_kept(monkeypatch, tmp_path, why):
+    places = folders.Places((tmp_path,), None if why else tmp_path, why)
+    monkeypatch.setattr(folders, "places", lambda: places)
+    schema = json.loads((SCHEMAS / "doctor.json").read_text(encoding="utf-8"))
+    told = care._cache()
+    assert faults(told, schema["properties"]["cache"]) == []
+    assert told.get("why_not_the_usual_place", "") == why
 
 
 def test_every_command_with_json_has_a_schema_that_finds_faults():
