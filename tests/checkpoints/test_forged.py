@@ -131,6 +131,15 @@ def test_a_certificate_in_a_file_is_computed_again(place, with_data):
     refuse(place, change(place, claim, "two"), "certificate does not hold")
 
 
+@pytest.mark.parametrize("name", ["certificate", "status", "trace", "w"])
+def test_a_result_with_something_else_in_its_place_is_refused(name, place, with_data):
+    def exchange(header, arrays):
+        names, values = header["solves"][0]["tree"]["dict"]
+        values[names.index("result")]["fields"][name] = {"tuple": [1.0, 2.0], "id": 10**6}
+
+    refuse(place, change(place, exchange, "two"), "do not fit")
+
+
 def test_generators_that_would_take_forever_are_refused():
     stream = checkpoints.stream_of(np.random.default_rng(0))
     require_usable(stream)

@@ -333,7 +333,7 @@ class Entry:
                 require_proved(world.problem, proof, self._tol)
             world.change(whole.pop("problem"))
             turn(world.rng, whole.pop("rng"))
-        except (LookupError, TypeError, ValueError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             how = error if isinstance(error, ThawError) else f"its parts do not fit ({error})"
             raise CheckpointError(
                 f"{path}: this checkpoint was saved by other code: {visible(how)}. Delete the file "

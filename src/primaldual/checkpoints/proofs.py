@@ -8,7 +8,7 @@ import numpy as np
 
 from ..problem.certificate import Certificate
 from ..problem.recipe import Dual
-from ..result import Progress, Result, Status
+from ..result import Progress, Result, Status, Trace
 
 # The gap of a pair depends a little on the order of the sums, which the layouts of the data at hand
 # decide. A gap computed again may be this much above the one in the file: a factor, and a fraction
@@ -51,9 +51,16 @@ def require_proved(problem: Any, found: Any, tol: float) -> None:
     """Refuse a certificate, or a result with one, whose gap is not what w and α prove."""
     if isinstance(found, Result):
         proof = found.certificate
+        if type(proof) is not Certificate:
+            raise ValueError("a result has no certificate")
         same = found.w is proof.w and found.alpha is proof.alpha
         if not same or found.problem is not problem or type(found.status) is not Status:
             raise ValueError("a result is not the one of its certificate")
+        trace = found.trace
+        if type(trace) is not Trace or type(found.method) is not str:
+            raise ValueError("a result has no trace, or no method")
+        if not all(type(entry) is Progress for entry in trace.entries):
+            raise ValueError("a trace has something else than entries")
         _require_gap(problem, proof)
         if found.converged and not proof.relative_gap <= tol:
             raise ValueError("a result that did not converge says that it did")
