@@ -163,3 +163,18 @@ def test_several_targets_may_have_a_penalty_each_or_none():
     Y = np.stack([y, -(y**2), np.sqrt(y)], axis=1)
     theirs = linear_model.Ridge(alpha=[0.0, 1e-9, 1.0], solver="svd").fit(X, Y)
     agree(Ridge(alpha=[0.0, 1e-9, 1.0]).fit(X, Y), theirs, 1e-10)
+
+@pytest.mark.parametrize("shape", [(80, 6), (30, 50)])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_several_targets_of_ridge_are_solved_to_rounding_by_one_matrix(shape, weighted):
+    """Also far from zero, where the sums of the features cancel, and with a weight of zero."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal(shape) + 1e3
+    Y = rng.standard_normal((shape[0], 3))
+    s = rng.integers(0, 3, shape[0]).astype(float) if weighted else None
+    exact = linear_model.Ridge(alpha=0.5, solver="svd").fit(X, Y, s)
+    for stored in (X, np.asfortranarray(X), X.astype(np.float32), sparse.csr_array(X)):
+        ours = Ridge(alpha=0.5).fit(stored, Y, s)
+        tolerance = 1e-9 if stored.dtype == np.float64 else 1e-3
+        agree(ours, exact, tolerance)
+        assert ours.dual_gap_ <= ours.tol and ours.coef_.shape == (3, shape[1])

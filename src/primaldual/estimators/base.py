@@ -28,6 +28,7 @@ from . import unpenalised
 from .callbacks import CallbackSupportMixin
 from .checks import (
     InvalidParameterError,
+    is_plain,
     require_choice,
     require_number,
     require_strength,
@@ -36,7 +37,7 @@ from .checks import (
 from .estimating import estimated
 from .on_parts import OnParts
 from .outcome import Outcome, reason_to_stop
-from .solving import Request, problems_on, solve_all
+from .solving import Request, problems_on, solve_all, solve_one
 
 FORMATS = ("csr", "csc", "coo")
 # What is made from the outcome of a fit when it is asked for.
@@ -112,6 +113,13 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any = "no_validation", reset: bool = True, **options: Any) -> Any:
         """X (and y) as arrays in their own layout and precision, copied only if they must be."""
+        looked_at_later = options.get("ensure_all_finite") is False
+        if (
+            reset and looked_at_later and is_plain(X, y)
+        ):  # the usual case, in which scikit-learn changes nothing
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return X, y
         require_in_memory(X)
         return validate_data(
             self, X, y, reset=reset, accept_sparse=FORMATS, dtype=(np.float64, np.float32),
@@ -123,8 +131,10 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
     ) -> list[Problem]:
         """One problem per column of targets, on the same data."""
         total = float(len(targets[0]) if weights is None else weights.sum())
-        values = np.broadcast_to(self._strengths(), len(targets))
+        given = self._strengths()
+        values = [given] if np.ndim(given) == 0 else np.broadcast_to(given, len(targets))
         lams = [self._lam(float(value), total, X, objective.scale) for value in values]
+        lams = lams * len(targets) if len(lams) == 1 else lams
         first = self._first_problem(X, targets[0], objective.loss, lams[0], weights)
         return [first] if len(targets) == 1 else problems_on(first, lams, targets, self._side())
 
@@ -134,10 +144,12 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
             return unpenalised.tiny_lam(X)
         return regularisation(self._strength, value, total, loss_scale)
 
-    def _bare(self, count: int) -> Any:
+    def _bare(self, count: int) -> list[bool]:
         """For every one of ``count`` problems, whether it has no regularisation."""
-        nothing = math.inf if self._strength == "C" else 0.0
-        return np.broadcast_to(np.equal(self._strengths(), nothing), count)
+        nothing, given = math.inf if self._strength == "C" else 0.0, self._strengths()
+        if isinstance(given, float | int):
+            return [given == nothing] * count
+        return [value == nothing for value in np.broadcast_to(given, count)]
 
     def _first_problem(
         self, X: Any, targets: FloatArray, loss: Any, lam: float, weights: FloatArray | None
@@ -156,7 +168,7 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
         attributes: Callable[[FloatArray, Any], dict[str, Any]] | None,
     ) -> list[Result]:
         """Solve the problems, in parallel threads if asked to; the same numbers either way."""
-        return solve_all(self, self._request(), problems, starts, data, attributes)
+        return solve_all(self, self._request(), problems, starts, data, attributes, solve_one)
 
     def _request(self) -> Request:
         """What the parameters ask of ``solve``."""
@@ -188,7 +200,8 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
             unpenalised.relative_gap(result) if alone else result.certificate.relative_gap
             for result, alone in zip(results, bare, strict=True)
         ]
-        worst, gap = results[int(np.argmax(gaps))], max(gaps)
+        gap = max(gaps)
+        worst = results[gaps.index(gap)]
         self._conclude(results, worst, gap, reason_to_stop(worst.status, gap <= self.tol))
 
     def _conclude(self, results: list[Result], worst: Result, gap: float, reason: str) -> None:

@@ -150,6 +150,16 @@ def weights_of_classes(class_weight: Any, classes: Any, codes: Any, own: FloatAr
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 
+def is_plain(X: Any, y: Any) -> bool:
+    """Whether X is a matrix of numbers and y one of as many; whether X is finite is not asked."""
+    is_matrix = type(X) is np.ndarray or (sparse.issparse(X) and X.format in ("csr", "csc"))
+    return (
+        is_matrix and X.ndim == 2 and X.dtype.char in "df" and X.dtype.isnative
+        and 0 not in X.shape and type(y) is np.ndarray and y.shape == X.shape[:1]
+        and (y.dtype.kind in "iub" or (y.dtype.char == "d" and bool(np.isfinite(y).all())))
+    )  # fmt: skip
+
+
 def require_dense(y: Any) -> None:
     """Raise if the targets are sparse."""
     if sparse.issparse(y):

@@ -1,97 +1,99 @@
-"""Ridge regression to rounding, by one factorisation on the smaller side.
+"""Ridge regression to rounding, by one factorisation on the smaller side for all its targets.
 
-With Xc the data without its mean (where there is an intercept) and R the roots of the weights,
+With the weights C = Diag(c) and R their roots,
 
-    (Xcᵀ R² Xc + αI) w = Xcᵀ R² yc          on the features, for d ≤ n,
-    (R Xc Xcᵀ R + αI) a = R yc, w = Xcᵀ R a   on the examples, for d > n,
+    (Xᵀ C X + λn I) w + b Xᵀc = Xᵀ C y,  cᵀ(X w + b − y) = 0        on the features, for d ≤ n,
+    (R X Xᵀ R + λn I) a + b r = R y,  rᵀa = 0,  w = Xᵀ R a          on the examples, for d > n.
 
-and, without α, the least-squares solution of smallest norm. The systems have the square of the
-condition number of X; a step of refinement with the residual of X itself makes up for it.
+The systems have the square of the condition number of X; steps of refinement with the residual of X
+itself make up for it. Where λ is too small for that, or zero, the singular values of X are used.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from .._types import FloatArray
+from ..data.columns import times, transposed_times
+from ..methods.engine.second_order import cholesky_solver
 from ..problem import Problem
 from ..result import Progress, Result, Status, Trace
+from .solving import Request, solve_one
 
 # A factorisation is cheap if its products take at most this many multiplications, about 0.3 s on
-# one core of a common machine, and the dense copy has at most this many entries.
+# one core of a common machine, and the data has at most this many entries.
 MOST_WORK, MOST_ENTRIES = 1e9, 2e7
-# Steps of refinement; the first is what counts, the second is for condition numbers above 1e12.
-REFINEMENTS = 2
-
+# The same for singular values, which take ten times as long.
+MOST_WORK_DECOMPOSED = 1e8
+# Steps at most; the second leaves a relative error of about 1e-13, more are for means that are far
+# larger than deviations.
+STEPS = 6
+# The last step was below this fraction of w: what is left is rounding.
+EXACT = 1e-11
 
 # Below this multiple of the mean eigenvalue of XᵀX/n, λ no longer keeps the systems from being
 # singular to rounding: the singular values of X are used, which have twice the digits.
 SINGULAR = 1e-8
+# That is looked at in more detail, by eigenvalues, with this many features at most.
+MOST_FEATURES = 300
 # Without λ the certificate is that of a λ smaller by this factor than what methods need: here it
 # only has to keep rounding apart from the gap.
 LESS = 1e-4
-# Coefficients whose error is proved to be at most this fraction of their norm are left as they are.
-EXACT = 1e-11
 
 Listener = Callable[[Progress], bool] | None
 
 
-def solved(problems: list[Problem], bare: list[bool], listen: Listener) -> list[Result]:
-    """The problems solved by the singular values of their data, without λ where ``bare``."""
-    systems: dict[float, LeastSquares] = {}
-    results = []
-    for given, alone in zip(problems, bare, strict=True):
-        problem = given.related(lam=LESS * given.lam) if alone else given
-        alpha = 0.0 if alone else problem.lam * problem.n
-        if alpha not in systems:
-            systems[alpha] = LeastSquares(problem, alpha, decomposed=True)
-        w, b = systems[alpha].solve(problem.y)
-        proof = _proved(problem, w, b, systems[alpha].residuals(problem.y))
-        values = (1.0, 0.0, proof.primal, proof.dual, proof.relative_gap, "newton", 1.0)
-        entry = Progress(*values)
-        if listen is not None:
-            listen(entry._replace(proof=proof))
-        made = (proof.w, proof.intercept, proof.alpha, proof, Status.CONVERGED, "auto")
-        results.append(Result(*made, Trace([entry]), problem))
-    return results
+class Point(NamedTuple):
+    """A solution."""
+
+    w: FloatArray
+    intercept: float
+    # α_j = c_j (y_j − z_j), as good as that at w: the gap has the square of its distance.
+    alpha: FloatArray
 
 
-def refined(results: list[Result], tol: float) -> list[Result]:
-    """The results, solved again to rounding where they are not proved to be that accurate."""
-    systems: dict[float, LeastSquares] = {}
-    made = []
-    for result in results:
-        problem, gap = result.problem, result.certificate.gap
-        error = math.sqrt(2.0 * max(gap, 0.0) / problem.lam)
-        if result.converged and error > EXACT * float(np.linalg.norm(result.w)):
-            if problem.lam not in systems:
-                systems[problem.lam] = LeastSquares(problem, problem.lam * problem.n)
-            w, b = systems[problem.lam].solve(problem.y)
-            proof = _proved(problem, w, b, result.alpha)
-            if proof.relative_gap <= tol:
-                pair = (proof.w, proof.intercept, proof.alpha, proof)
-                result = Result(*pair, result.status, result.method, result.trace, problem)
-        made.append(result)
-    return made
+class Exact:
+    """Solves the problems of one fit, which share their data; those that share λ, by one matrix."""
 
+    def __init__(self, problems: list[Problem], bare: list[bool]) -> None:
+        self.problems = problems
+        self.bare = {id(problem) for problem, alone in zip(problems, bare, strict=True) if alone}
+        self.decomposed = bool(self.bare) or _is_nearly_singular(problems)
+        self.points: dict[int, Point | None] = {}
 
-def is_nearly_singular(problems: list[Problem]) -> bool:
-    """Whether a λ is too small for the systems of a factorisation; the data is the same for all."""
-    first = problems[0]
-    total = float(first.examples.squared_norms.sum())
-    return min(problem.lam for problem in problems) * first.n * first.d < SINGULAR * total
+    def solve_one(
+        self, problem: Problem, request: Request, seed: Any, deadline: float | None,
+        start: Any = None, listen: Listener = None,
+    ) -> Result:  # fmt: skip
+        """The solution to rounding; by ``solve`` where that is not to be had this way."""
+        if id(problem) not in self.points:
+            self._solve_with(problem)
+        point, alone = self.points[id(problem)], id(problem) in self.bare
+        if alone:
+            problem = problem.related(lam=LESS * problem.lam)
+        if point is not None:
+            proof = _proved(problem, point, self.decomposed)
+            if proof.relative_gap <= request.tol or alone:
+                method = "gram_newton" if problem.d > problem.n else "newton"
+                return _result(problem, proof, method, listen)
+        return solve_one(problem, request, seed, deadline, start, listen)
 
-
-def _proved(problem: Problem, w: FloatArray, intercept: float, alpha: FloatArray) -> Any:
-    """The best certificate of w: with a given α, with its own, or with 0 if it fits to rounding."""
-    points = (alpha, None, np.zeros(problem.n))
-    proofs = [problem.certify(w, point, intercept) for point in points]
-    return min(proofs, key=lambda proof: proof.gap)
+    def _solve_with(self, problem: Problem) -> None:
+        """Solve a problem together with those that share its λ."""
+        same = [other for other in self.problems if other.lam == problem.lam]
+        Y, points = np.stack([other.y for other in same], axis=1), None
+        if not self.decomposed:
+            points = (OnExamples if problem.d > problem.n else OnFeatures)(problem).solve(Y)
+        if points is None and (self.decomposed or _work(problem) <= MOST_WORK_DECOMPOSED):
+            alpha = 0.0 if id(problem) in self.bare else problem.lam * problem.n
+            system = SingularValues(problem, alpha)
+            points = [system.solve(y) for y in Y.T]
+        for k, other in enumerate(same):
+            self.points[id(other)] = None if points is None else points[k]
 
 
 def is_cheap(shape: tuple[int, int]) -> bool:
@@ -100,85 +102,164 @@ def is_cheap(shape: tuple[int, int]) -> bool:
     return n * d <= MOST_ENTRIES and n * d * min(n, d) <= MOST_WORK
 
 
-class LeastSquares:
-    """One factorisation for all targets that share α."""
+def _work(problem: Problem) -> float:
+    return float(problem.n) * problem.d * min(problem.n, problem.d)
 
-    def __init__(self, problem: Problem, alpha: float, decomposed: bool = False) -> None:
-        centred = problem.fit_intercept
+
+def _is_nearly_singular(problems: list[Problem]) -> bool:
+    """Whether a λ is too small for the systems of a factorisation; the data is the same for all.
+
+    By the mean eigenvalue, or in units that give all features the same size.
+    """
+    first, lam = problems[0], min(problem.lam for problem in problems)
+    if lam * first.n * first.d >= SINGULAR * first.matrix.squared_norm:
+        return False
+    if first.d > min(first.n, MOST_FEATURES):
+        return True
+    matrix, c = first.matrix, first.sample_weight
+    system = matrix.gram_of_features(c)
+    if first.fit_intercept:
+        column = matrix.transposed_times(c)
+        system -= np.multiply.outer(column, column) / first.n
+    system.flat[:: first.d + 1] += lam * first.n
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(system), np.finfo(float).tiny))
+    smallest = linalg.eigvalsh(system * np.multiply.outer(scale, scale), check_finite=False)[0]
+    return not smallest >= SINGULAR
+
+
+def _proved(problem: Problem, point: Point, decomposed: bool) -> Any:
+    """The certificate; the best one of those by other α where λ may be next to nothing."""
+    alphas: list[Any] = [point.alpha]
+    if decomposed:
+        alphas += [None, np.zeros(problem.n)]
+    proofs = [problem.certify(point.w, alpha, point.intercept) for alpha in alphas]
+    return min(proofs, key=lambda proof: proof.gap)
+
+
+def _result(problem: Problem, proof: Any, method: str, listen: Listener) -> Result:
+    """What ``solve`` would return, with one entry in its trace."""
+    entry = Progress(1.0, 0.0, proof.primal, proof.dual, proof.relative_gap, method, 1.0)
+    if listen is not None:
+        listen(entry._replace(proof=proof))
+    made = (proof.w, proof.intercept, proof.alpha, proof, Status.CONVERGED, "auto")
+    return Result(*made, Trace([entry]), problem)
+
+
+class OnFeatures:
+    """The system of size d, and what belongs to the intercept."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.lam_n = problem, problem.lam * problem.n
+        matrix, c = problem.matrix, problem.sample_weight
+        self.solver = cholesky_solver(matrix.gram_of_features(c), self.lam_n)
+        if problem.fit_intercept:
+            self.column = matrix.transposed_times(c)
+            self.back = self.solver(self.column)
+            self.pivot = problem.n - float(self.column @ self.back)
+
+    def solve(self, Y: FloatArray) -> list[Point] | None:
+        """The solutions for all columns of targets, None if the steps do not end."""
+        p, c = self.problem, self.problem.sample_weight[:, None]
+        W, b, first = np.zeros((p.d, Y.shape[1])), np.zeros(Y.shape[1]), -c * Y
+        for step in range(STEPS):
+            if step:
+                first = c * (_times(p.matrix, W) + b - Y)
+            delta = self.solver(-_transposed_times(p.matrix, first) - self.lam_n * W)
+            if p.fit_intercept and self.pivot > 0:
+                shift = -(first.sum(axis=0) + self.column @ delta) / self.pivot
+                delta -= np.multiply.outer(self.back, shift)
+                b += shift
+            W += delta
+            if _is_short(delta, W):
+                return _points(p, W, b, -first)
+        return None
+
+
+class OnExamples:
+    """The system of size n, and what belongs to the intercept."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.lam_n = problem, problem.lam * problem.n
+        self.root = np.sqrt(problem.sample_weight)
+        gram = problem.matrix.gram_of_examples()
+        if problem.is_weighted:
+            gram *= self.root
+            gram *= self.root[:, None]
+        self.solver = cholesky_solver(gram, self.lam_n)
+        if problem.fit_intercept:
+            self.back = self.solver(self.root)
+
+    def solve(self, Y: FloatArray) -> list[Point] | None:
+        """The solutions for all columns of targets, None if the steps do not end."""
+        p, root = self.problem, self.root[:, None]
+        a, W, b = np.zeros(Y.shape), np.zeros((p.d, Y.shape[1])), np.zeros(Y.shape[1])
+        left = root * Y
+        for step in range(STEPS):
+            if step:
+                left = root * (Y - b - _times(p.matrix, W)) - self.lam_n * a
+            delta = self.solver(left)
+            if p.fit_intercept:
+                shift = self.root @ (delta + a) / float(self.root @ self.back)
+                delta -= np.multiply.outer(self.back, shift)
+                b += shift
+            a += delta
+            before, W = W, _transposed_times(p.matrix, root * a)
+            if _is_short(W - before, W):
+                return _points(p, W, b, self.lam_n * root * a)
+        return None
+
+
+def _times(matrix: Any, W: FloatArray) -> FloatArray:
+    """X W for one column or several."""
+    return matrix.times(W[:, 0])[:, None] if W.shape[1] == 1 else times(matrix, W)
+
+
+def _transposed_times(matrix: Any, alpha: FloatArray) -> FloatArray:
+    """Xᵀ α for one column or several."""
+    if alpha.shape[1] == 1:
+        return np.asarray(matrix.transposed_times(alpha[:, 0])[:, None])
+    return transposed_times(matrix, alpha)
+
+
+def _points(problem: Problem, W: FloatArray, b: FloatArray, alpha: FloatArray) -> list[Point]:
+    """One for each column, with α balanced where there is an intercept."""
+    if problem.fit_intercept:
+        alpha -= problem.sample_weight[:, None] * (alpha.sum(axis=0) / problem.n)
+    return [Point(W[:, k].copy(), float(b[k]), alpha[:, k].copy()) for k in range(W.shape[1])]
+
+
+def _is_short(step: FloatArray, W: FloatArray) -> bool:
+    """Whether what is left to do is rounding, in all columns."""
+    short = np.einsum("ik,ik->k", step, step) <= EXACT**2 * np.einsum("ik,ik->k", W, W)
+    return bool(short.all())
+
+
+class SingularValues:
+    """The singular values of the centred data above rounding, and their vectors."""
+
+    def __init__(self, problem: Problem, alpha: float) -> None:
+        self.alpha, self.centred = alpha, problem.fit_intercept
         dense = np.array(problem.matrix.densified().by_example.values, dtype=np.float64)
         self.root = np.sqrt(problem.sample_weight)
         self.share = self.root**2 / float(self.root @ self.root)
-        self.mean = self.share @ dense if centred else np.zeros(dense.shape[1])
+        self.mean = self.share @ dense if self.centred else np.zeros(dense.shape[1])
         dense -= self.mean
         dense *= self.root[:, None]
-        self.rows, self.alpha, self.centred = dense, alpha, centred
-        self.factor = None if decomposed else self._factored()
-        self.parts = self._decomposed() if self.factor is None else None
+        left, size, right = linalg.svd(dense, full_matrices=False, overwrite_a=True)
+        kept = size > np.finfo(float).eps * max(dense.shape) * size.max(initial=0.0)
+        self.left, self.size, self.right = left[:, kept], size[kept], right[kept]
 
-    def _factored(self) -> Any:
-        """The Cholesky factor of the smaller system; None if rounding made it singular."""
-        n, d = self.rows.shape
-        wide = d > n
-        system = self.rows @ self.rows.T if wide else self.rows.T @ self.rows
-        if wide and self.centred:
-            # R Xc Xcᵀ R is 0 along the roots of the weights and so is what is asked for:
-            # curvature there changes nothing, and keeps the system regular for a tiny α.
-            size = float(np.trace(system)) / n
-            scale = size / float(self.root @ self.root)
-            system += np.multiply.outer(self.root, self.root) * scale
-        system.flat[:: len(system) + 1] += self.alpha
-        try:
-            return linalg.cho_factor(system, lower=True, overwrite_a=True)
-        except linalg.LinAlgError:
-            return None
-
-    def solve(self, y: FloatArray) -> tuple[FloatArray, float]:
-        """The coefficients and the intercept for one column of targets."""
+    def solve(self, y: FloatArray) -> Point:
+        """The solution; without α the one of smallest norm."""
+        left, squares = self.left, self.size**2 + self.alpha
         offset = float(self.share @ y) if self.centred else 0.0
         target = self.root * (y - offset)
-        if self.factor is None:
-            w = self._by_parts(target)
-        elif self.rows.shape[1] <= self.rows.shape[0]:
-            w = self._by_features(target)
-        else:
-            w = self._by_examples(target)
-        return w, offset - float(self.mean @ w)
-
-    def residuals(self, y: FloatArray) -> FloatArray:
-        """α_j = c_j (y_j − z_j) at the solution, without the cancellation in y − z."""
-        assert self.parts is not None
-        left, size, _ = self.parts
-        target = self.root * (y - float(self.share @ y)) if self.centred else self.root * y
         inside = target @ left
+        w = np.asarray((self.size / squares * inside) @ self.right)
+        # α_j = c_j (y_j − z_j), without the cancellation in y − z.
         outside = target - left @ inside
         outside -= left @ (outside @ left)  # once more: the first time leaves rounding inside
-        alpha = self.root * (outside + left @ (self.alpha / (size**2 + self.alpha) * inside))
-        return np.asarray(alpha - self.share * alpha.sum() if self.centred else alpha)
-
-    def _by_features(self, target: FloatArray) -> FloatArray:
-        """w by steps on what is left of its own equations."""
-        w = np.zeros(self.rows.shape[1])
-        for _ in range(1 + REFINEMENTS):
-            left = self.rows.T @ (target - self.rows @ w) - self.alpha * w
-            w += linalg.cho_solve(self.factor, left)
-        return w
-
-    def _by_examples(self, target: FloatArray) -> FloatArray:
-        """w = Xcᵀ R a, by steps on what is left of the equations of a."""
-        a = np.zeros(self.rows.shape[0])
-        for _ in range(1 + REFINEMENTS):
-            left = target - self.rows @ (self.rows.T @ a) - self.alpha * a
-            a += linalg.cho_solve(self.factor, left)
-        return np.asarray(self.rows.T @ a)
-
-    def _decomposed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The singular values above rounding, and their vectors."""
-        left, size, right = linalg.svd(self.rows, full_matrices=False)
-        kept = size > np.finfo(float).eps * max(self.rows.shape) * size.max(initial=0.0)
-        return left[:, kept], size[kept], right[kept]
-
-    def _by_parts(self, target: FloatArray) -> FloatArray:
-        """The solution by the singular values; without α the one of smallest norm."""
-        assert self.parts is not None
-        left, size, right = self.parts
-        return np.asarray((size / (size**2 + self.alpha) * (target @ left)) @ right)
+        alpha = self.root * (outside + left @ (self.alpha / squares * inside))
+        if self.centred:
+            alpha -= self.share * alpha.sum()
+        return Point(w, offset - float(self.mean @ w), alpha)

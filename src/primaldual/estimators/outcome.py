@@ -61,7 +61,10 @@ class Outline:
         self.loss = getattr(problem, "loss", None)  # None: softmax
         self.lam, self.beta = problem.lam, problem.beta
         self.shapes = problem.shapes
-        extent: Any = Extent(problem)
+        sides = {"feature": problem.features, "example": problem.examples}
+        known = {by: (side.counts, side.squared_norms) for by, side in sides.items()}
+        matrix = problem.matrix
+        extent: Any = Extent(matrix.shape, matrix.nnz, matrix.is_sparse, known)
         self.matrix = extent
         self.features = dataclasses.replace(problem.features, matrix=extent)
         self.examples = dataclasses.replace(problem.examples, matrix=extent)
@@ -71,14 +74,14 @@ class Outline:
         return self
 
 
+@dataclasses.dataclass
 class Extent:
     """The shape of the data, its nonzeros and its norms."""
 
-    def __init__(self, problem: LinearProblem) -> None:
-        matrix = problem.matrix
-        self.shape, self.nnz, self.is_sparse = matrix.shape, matrix.nnz, matrix.is_sparse
-        sides = {"feature": problem.features, "example": problem.examples}
-        self.known = {by: (side.counts, side.squared_norms) for by, side in sides.items()}
+    shape: tuple[int, int]
+    nnz: int
+    is_sparse: bool
+    known: dict[str, tuple[IntArray, FloatArray]]  # counts and squared norms, by side
 
     def counts(self, by: str) -> IntArray:
         """‖row‖₀ of every example or feature."""

@@ -100,7 +100,10 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
         columns = [y] if y.ndim == 1 else list(y.T)
         offsets = np.zeros(len(columns))
         if self.fit_intercept and self._any_loss().shift_invariant:
-            offsets = np.array([np.average(column, weights=weights) for column in columns])
+            if weights is None:
+                offsets = np.array([column.mean() for column in columns])
+            else:
+                offsets = np.array([np.average(column, weights=weights) for column in columns])
         pairs = zip(columns, offsets, strict=True)
         return [column - offset for column, offset in pairs], offsets
 

@@ -27,7 +27,7 @@ from .checks import (
 from .classifier import LinearClassifierBase
 from .parameters import documented
 from .regressor import LinearRegressorBase
-from .solving import listener
+from .solving import solve_all
 
 
 @cache
@@ -45,14 +45,14 @@ class ToRounding(LinearModel):
     def _solve_all(
         self, problems: list[Any], starts: list[Any], data: dict[str, Any], attributes: Any
     ) -> list[Result]:
-        """Least squares without a penalty by a decomposition, the rest by ``solve``, refined."""
-        solve = super()._solve_all
-        if not least_squares.is_cheap(problems[0].matrix.shape):
-            return list(solve(problems, starts, data, attributes))
-        bare = self._bare(len(problems)).tolist()
-        if any(bare) or least_squares.is_nearly_singular(problems):
-            return least_squares.solved(problems, bare, listener(self, None, None))
-        return least_squares.refined(solve(problems, starts, data, attributes), self.tol)
+        """By one factorisation where that is cheap and on a side that is allowed."""
+        first = problems[0]
+        side = "dual" if first.d > first.n else "primal"
+        if not least_squares.is_cheap(first.matrix.shape) or self._side() not in ("auto", side):
+            return super()._solve_all(problems, starts, data, attributes)
+        exact = least_squares.Exact(problems, self._bare(len(problems)))
+        request = self._request()
+        return solve_all(self, request, problems, starts, data, attributes, exact.solve_one)
 
     def _counted(self, iterations: list[int]) -> Any:
         return np.array(iterations, dtype=np.int32)

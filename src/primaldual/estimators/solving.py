@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._types import FloatArray
@@ -18,7 +18,7 @@ from ..methods.engine.second_order import is_small
 from ..problem import Problem
 from ..problem.on_parts import PartsProblem
 from ..result import Progress, Result
-from ..solver import Start, solve
+from ..solver import Spawned, Start, solve
 from .callbacks import Task, task_of
 
 # The relative gap to which small problems are solved, on which Newton's method takes a few
@@ -43,7 +43,8 @@ def problems_on(
 ) -> list[Problem]:
     """One problem per column of targets, on the data of the first."""
     layout = METHODS[choose(first, side=side).method].layout
-    getattr(first.matrix, layout)  # built once, before they run in parallel
+    for name in (layout, "squared_norm"):
+        getattr(first.matrix, name)  # made once, before they run in parallel
     return [first.related(lam, column) for lam, column in zip(lams, targets, strict=True)]
 
 
@@ -54,29 +55,29 @@ def solve_all(
     starts: list[Any],
     data: dict[str, Any],
     attributes: Callable[[FloatArray, Any], dict[str, Any]] | None,
+    solved: Callable[..., Result],
 ) -> list[Result]:
-    """The results of all problems, solved in parallel threads if there are several."""
+    """The results of all problems, each by ``solved``; in threads if ``n_jobs`` asks for some."""
     deadline = None if request.max_time is None else time.perf_counter() + request.max_time
     task = task_of(model, data, len(problems))
     describe = attributes if len(problems) == 1 else None
 
-    def run(k: int, seed: np.random.SeedSequence) -> Result:
+    def run(k: int) -> Result:
         part = None if task is None else task.part("solve", k, None)
         if part is not None:
             part.begin()
         listen = listener(model, part, describe)
-        result = solve_one(problems[k], request, seed, deadline, starts[k], listen)
+        result = solved(problems[k], request, Spawned(request.seed, k), deadline, starts[k], listen)
         if part is not None:
             part.end()
         return result
 
     if task is not None:
         task.begin()
-    seeds = np.random.SeedSequence(request.seed).spawn(len(problems))
-    if len(problems) == 1:
-        results = [run(0, seeds[0])]
+    if len(problems) == 1 or effective_n_jobs(request.n_jobs) == 1:
+        results = [run(k) for k in range(len(problems))]
     else:
-        runs = (delayed(run)(k, seed) for k, seed in enumerate(seeds))
+        runs = (delayed(run)(k) for k in range(len(problems)))
         results = list(Parallel(n_jobs=request.n_jobs, prefer="threads")(runs))
     if task is not None:
         task.end()

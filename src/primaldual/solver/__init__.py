@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from .door import require_usable, solve
 from .run import Start
+from .seeds import Spawned
 
-__all__ = ["Start", "require_usable", "solve"]
+__all__ = ["Spawned", "Start", "require_usable", "solve"]

@@ -26,7 +26,7 @@ from ..result import Result
 from ..samplings import SAMPLINGS, Sampling, as_sampling
 from .loop import solved
 from .run import Callback, Limits, Run, Start
-from .seeds import generator
+from .seeds import generator, made
 
 NUMBERS = (float, int, np.number)
 
@@ -102,7 +102,7 @@ def solve(
     checkpoint = checkpoints.current()
     if checkpoint is None:
         return solved(run, chosen, rng, begin)
-    rng = np.random.default_rng(seed)
+    rng = made(seed)
     with checkpoint.entry(
         problem, name, as_written(runner), chosen, rng, seed is not None, begin,
         tol=limits.tol, max_passes=limits.max_passes, max_iter=limits.max_iter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from numpy.random import Generator
@@ -97,7 +98,7 @@ class Run:
         """Let the method start."""
         entered = now()
         try:
-            with Until(self.end):
+            with Until(self.end) if self.limits.max_time < math.inf else nullcontext():
                 self.state = self.method.start(
                     self.problem, sampling, w=start.w, alpha=start.alpha, rng=rng
                 )

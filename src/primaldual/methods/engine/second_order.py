@@ -130,6 +130,8 @@ def cholesky_solver(
 ) -> Callable[[FloatArray], FloatArray]:
     """Solve (hessian + ridge I) δ = right by Cholesky, in units that make the diagonal 1.
 
+    The right side is one vector, or several as the columns of a matrix.
+
     Matrices of more than four blocks of rows are factored block by block.
     """
     diagonal = np.einsum("ii->i", hessian)
