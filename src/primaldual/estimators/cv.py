@@ -27,7 +27,7 @@ from ..problem.multinomial import Multinomial
 from . import absent
 from .callbacks import with_callbacks
 from .checks import ONLY_L2, checked_weights, require_bool, require_number
-from .folds import adopt, rows
+from .folds import accuracies, adopt, predictions, rows
 from .logistic import LogisticRegression
 from .parameters import documented
 from .paths import walk
@@ -308,11 +308,15 @@ class LogisticRegressionCV(LogisticRegression):
         """The models for every C and their scores on the left-out part."""
         index, own = self._with_every_class(codes, weights, np.arange(len(codes))[train])
         coefs, intercepts, iterations = self._path(rows(X, index), codes[index], own)
+        metadata = _check_method_params(X=X, params=score, indices=test)
+        held_out, labels = rows(X, test), self.classes_[codes[test]]
+        if self.scoring is None:
+            found = predictions(held_out, coefs, intercepts)
+            accurate = accuracies(found, codes[test], metadata.get("sample_weight"))
+            return Fold(accurate, coefs, intercepts, iterations)
         model = self._plain(1.0)
         model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
-        metadata = _check_method_params(X=X, params=score, indices=test)
-        scorer = model.score if self.scoring is None else self._knowing_classes(model)
-        held_out, labels = rows(X, test), self.classes_[codes[test]]
+        scorer = self._knowing_classes(model)
         scores = []
         for model.C, model.coef_, model.intercept_ in zip(self.Cs_, coefs, intercepts, strict=True):
             scores.append(float(scorer(held_out, labels, **metadata)))
@@ -339,7 +343,7 @@ class LogisticRegressionCV(LogisticRegression):
         """Coefficients, intercepts and passes for every C, each started where the last point."""
         total = float(len(codes) if weights is None else weights.sum())
         lams = np.array([self._lam(float(C), total, X) for C in self.Cs_])
-        count, request = len(self.classes_), self._request()
+        count, request = len(self.classes_), self._request()._replace(polished=False)
         if not self._is_softmax():
             found = [
                 walk(self._first_problem(X, column, "logistic", 1.0, weights), lams, request)

@@ -24,7 +24,8 @@ MOST_ENTRIES = 400_000_000
 # Numbers of XV held at a time: 8 MB.
 BLOCK_ENTRIES = 1_000_000
 # Eigenvalues of XᵀX and XXᵀ are known up to the rounding unit times the largest one. Where that is
-# more than this fraction of alpha, singular values are used: they keep twice the digits.
+# more than this fraction of the smallest, alpha added, singular values are used, which keep twice
+# the digits.
 LOST_DIGITS = 1e-8
 # 1 − H_jj − u_j² is positive; rounding may leave less than this of it.
 LEAST_FREEDOM = 1e-15
@@ -163,10 +164,16 @@ def _by_eigenvectors(
     n, d = data.X.shape
     matrix = _gram(data) if n <= d else _covariance(data)
     trace = float(np.trace(matrix))
-    if if_accurate and trace * UNIT > LOST_DIGITS * alphas.min():
+
+    def is_inaccurate(smallest: float) -> bool:
+        return if_accurate and trace * UNIT > LOST_DIGITS * (max(smallest, 0.0) + alphas.min())
+
+    if is_inaccurate(trace / len(matrix)):  # the smallest is at most their mean
         return None
     if n > d:
         values, vectors = linalg.eigh(matrix)
+        if is_inaccurate(values[0]):
+            return None
         c = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)
         projected = vectors.T @ data.transposed(Y)
         return Decomposition(lambda part: data.rows(part, vectors), projected, c, False)
@@ -177,6 +184,8 @@ def _by_eigenvectors(
     values, vectors = linalg.eigh(matrix)
     if constant:
         values, vectors = values[:-1], vectors[:, :-1]
+    if is_inaccurate(values[0]):
+        return None
     c = alphas / (np.maximum(values, 0.0)[:, None] + alphas)
     return Decomposition(lambda part: vectors[part], vectors.T @ Y, c, True)
 

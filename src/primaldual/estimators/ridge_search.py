@@ -24,7 +24,13 @@ from sklearn.utils.validation import _check_method_params
 from .._types import FloatArray
 from ..problem import Problem
 from .checks import InvalidParameterError, require_choice
-from .folds import rows, takes_weights
+from .folds import (
+    accuracies,
+    coefficients_of_determination,
+    predictions,
+    rows,
+    takes_weights,
+)
 from .loo import leave_one_out
 from .paths import walk
 
@@ -195,12 +201,27 @@ class RidgeSearch:
         found = self._path(X, given.targets[train], weights, values)
         metadata = _check_method_params(X=given.X, params=given.score, indices=test)
         held_out, truth = rows(given.X, test), given.y[test]
+        if self.scoring is None and not metadata and not _routing_enabled():
+            quick = self._quick_scores(held_out, found, given.targets[test])
+            if quick is not None:
+                return [float(score) for score in quick]
         scores = []
         for model.coef_, model.intercept_ in found:
             if np.ndim(given.y) == 1 and not is_classifier(self):
                 model.coef_, model.intercept_ = model.coef_[0], float(model.intercept_[0])
             scores.append(float(scorer(model, held_out, truth, **metadata)))
         return scores
+
+    def _quick_scores(self, X: Any, found: Any, targets: FloatArray) -> FloatArray | None:
+        """The default scores for all alphas by one product; None where it needs a scorer."""
+        coefs, intercepts = (np.array(parts) for parts in zip(*found, strict=True))
+        scores = predictions(X, coefs, intercepts)
+        if not is_classifier(self):
+            return coefficients_of_determination(scores, targets)
+        if getattr(self, "multilabel_", False):
+            return None
+        codes = targets[:, 0] > 0 if targets.shape[1] == 1 else targets.argmax(axis=1)
+        return accuracies(scores, codes, None)
 
     def _path(
         self, X: Any, targets: FloatArray, weights: FloatArray | None, values: FloatArray

@@ -36,6 +36,7 @@ class Request(NamedTuple):
     side: str
     seed: Any
     n_jobs: int | None = None  # threads, where there are several problems
+    polished: bool = True  # whether small problems are solved to rounding
 
 
 def problems_on(
@@ -96,7 +97,8 @@ def solve_one(
     if start is not None and not isinstance(start, Start):
         start = Start(start[0], start[1], is_guess=True)
     stored = well_stored(problem) if isinstance(problem, Problem) else problem
-    to_rounding = not isinstance(problem, PartsProblem) and is_small(stored)
+    in_memory = not isinstance(problem, PartsProblem)
+    to_rounding = request.polished and in_memory and is_small(stored)
     return solve(
         problem,
         tol=min(request.tol, SMALL_GAP) if to_rounding else request.tol,
