@@ -98,7 +98,7 @@ def solve_one(
         start = Start(start[0], start[1], is_guess=True)
     stored = well_stored(problem) if isinstance(problem, Problem) else problem
     in_memory = not isinstance(problem, PartsProblem)
-    to_rounding = request.polished and in_memory and is_small(stored)
+    to_rounding = request.polished and in_memory and stored.is_smooth and is_small(stored)
     return solve(
         problem,
         tol=min(request.tol, SMALL_GAP) if to_rounding else request.tol,
