@@ -164,6 +164,7 @@ def test_several_targets_may_have_a_penalty_each_or_none():
     theirs = linear_model.Ridge(alpha=[0.0, 1e-9, 1.0], solver="svd").fit(X, Y)
     agree(Ridge(alpha=[0.0, 1e-9, 1.0]).fit(X, Y), theirs, 1e-10)
 
+
 @pytest.mark.parametrize("shape", [(80, 6), (30, 50)])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_several_targets_of_ridge_are_solved_to_rounding_by_one_matrix(shape, weighted):

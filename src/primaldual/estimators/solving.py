@@ -21,9 +21,9 @@ from ..result import Progress, Result
 from ..solver import Spawned, Start, solve
 from .callbacks import Task, task_of
 
-# The relative gap to which small problems are solved, on which Newton's method takes a few
-# milliseconds at most: the last digits cost less than the bookkeeping around them. About ten times
-# the rounding error of a certificate.
+# The relative gap to which small problems with a smooth loss are solved, on which Newton's method
+# takes a few milliseconds at most: the last digits cost less than the bookkeeping around them.
+# About ten times the rounding error of a certificate.
 SMALL_GAP = 1e-15
 
 
