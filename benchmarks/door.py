@@ -61,7 +61,7 @@ class Line:
 
 def main(options: argparse.Namespace) -> None:
     """Measure what was asked for, print it, and keep it where that was asked for."""
-    clock, lines = CLOCKS[options.clock], []
+    clock, lines = CLOCKS[options.clock], _kept(options)
     print("ratio = ours / scikit-learn's: below 1, ours is faster\n", flush=True)
     try:
         for line in _measured(options, clock):
@@ -77,6 +77,15 @@ def main(options: argparse.Namespace) -> None:
         print(summary(lines))
         if options.into:
             write_into(options.into, lines)
+
+
+def _kept(options: argparse.Namespace) -> list[Line]:
+    """The lists of an earlier run that are not measured again, so that each may be run alone."""
+    if not options.json or not options.json.exists():
+        return []
+    entries = json.loads(options.json.read_text(encoding="utf-8"))["lines"]
+    lines = [Line(**{k: math.nan if v is None else v for k, v in e.items()}) for e in entries]
+    return [line for line in lines if line.part not in options.door]
 
 
 def _measured(options: argparse.Namespace, clock: Clock) -> Iterator[Line]:
