@@ -20,11 +20,13 @@ from .second_order import (
     BLAS,
     cholesky_solver,
     hessian_work,
+    is_small,
     line_search,
     linearised_dual,
     newton_direction,
     slopes,
 )
+from .small_newton import Found, newton_steps
 
 # γ starts at P(0), the unit of the margins; near the solution at NEAR times P(0) times the root of
 # the relative gap, which is where it would be by then. Each smoothed problem has SHRINK times the γ
@@ -32,6 +34,9 @@ from .second_order import (
 NEAR, SHRINK, LEAST = 4.0, 0.5, 1e-3
 # A smoothed problem is solved until its gap is this fraction of the true one.
 ENOUGH = 0.5
+# A call that makes all steps of a small one aims at this fraction of the gap before it, which falls
+# meanwhile, and has done enough within this factor of its aim.
+ENOUGH_OF_CALL, NEAR_ENOUGH = 0.1, 4.0
 # The line search reduces the slope along a step to this fraction: a step that stops before the
 # kinks that it meets has to be made again.
 ALONG = 0.01
@@ -125,12 +130,13 @@ class SSNAL(Method):
         return state
 
     def advance(self, state: State, draws: Draws | None = None) -> float:
-        """One Newton step, and the next smoothed problem if this one is solved."""
+        """One Newton step, or all of a small problem; then the next one, if that is solved."""
         p = state.problem
         if p.is_smooth:
             return _step(state, p)
         smoothed = p.smoothed(state.gamma, state.centre)
-        work = _step(state, smoothed)
+        work = _all_steps(state, smoothed) if is_small(p) else 0.0
+        work = work or _step(state, smoothed)
         if _gap(smoothed, state) <= ENOUGH * state.gap:
             state.centre = state.alpha
             state.gamma = max(SHRINK * state.gamma, LEAST * _unit(p))
@@ -160,6 +166,22 @@ def _gap(p: Problem, state: State) -> float:
     return float(gaps) / p.n + state.distance
 
 
+def _all_steps(state: State, smoothed: Problem) -> float:
+    """Newton's method on a small smoothed problem by one call; 0.0 where it does not get there."""
+    p = state.problem
+    w, z, alpha = state.w.copy(), state.z.copy(), np.empty(p.n)
+    enough = ENOUGH_OF_CALL * state.gap * p.n
+    found = Found(*newton_steps(
+        p.matrix.by_feature, smoothed.loss, smoothed.y, p.sample_weight, p.lam * p.n,
+        p.fit_intercept, enough, w, state.intercept, z, alpha,
+    ))  # fmt: skip
+    if not (found.finished and found.gap <= NEAR_ENOUGH * enough):
+        return 0.0
+    state.w, state.intercept, state.z = w, float(found.b), z
+    _set_dual(state, alpha)
+    return found.steps * _work(p, p.n)
+
+
 def _step(state: State, p: Problem) -> float:
     """One Newton step on the smoothed problem; return the work in visits of a nonzero."""
     lam_n = p.lam * p.n
@@ -184,11 +206,17 @@ def _step(state: State, p: Problem) -> float:
         linearised_dual(p.loss, p.y, p.sample_weight, first, second, change, alpha)
     else:
         alpha = -after
+    _set_dual(state, alpha)
+    return _work(p, len(curved))
+
+
+def _set_dual(state: State, alpha: FloatArray) -> None:
+    """Keep α, made feasible, and what the pair proves on the true problem."""
+    p = state.problem
     state.alpha = p.rebalanced(alpha)
     apart = state.w - p.primal_point(state.alpha)
     state.distance = 0.5 * p.lam * float(apart @ apart)
-    state.gap = _gap(state.problem, state)
-    return _work(p, len(curved))
+    state.gap = _gap(p, state)
 
 
 def _solver(p: Problem, curved: IntArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
