@@ -64,9 +64,10 @@ print(seen, model.dual_gap_ <= 1e-9, max(waits), longest[0])
 """
 
 
+@pytest.mark.timeout(900)  # a whole engine is compiled: 20 s of an idle processor
 def test_interrupts_at_random_moments_stop_soon_and_break_nothing(tmp_path):
     env = {**os.environ, "PRIMALDUAL_CACHE": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
-    done = bounded.run([sys.executable, "-c", SCRIPT, "1", "6"], env=env)
+    done = bounded.run([sys.executable, "-c", SCRIPT, "1", "6"], env=env, timeout=800)
     assert done.returncode == 0, done.stderr
     seen, is_good, waited, longest = done.stdout.split()
     assert seen == "6", "each interrupt was seen"
