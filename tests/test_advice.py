@@ -6,6 +6,7 @@ import copy
 import math
 import os
 import pickle
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from oracles import random_matrix, random_problem, reference_problem
 from primaldual import METHODS, SAMPLINGS, Problem, advise, datasets, solve, structure_cost
 from primaldual.complexity import importance_complexity
 from primaldual.engine import choose
+from primaldual.experiments.prediction import LOSSES, generated, prepared, problem_of
+from primaldual.multinomial import Multinomial
 
 modestly = settings(max_examples=30, deadline=None, derandomize=True)
 
@@ -135,6 +138,28 @@ def test_predicted_passes_are_the_total_times_the_logarithm_over_the_nonzeros(ep
     advice = advise(reference_problem("logistic"))
     assert advice.primal.passes(eps) == pytest.approx(115.6666666667 / 14 * math.log(1 / eps))
     assert advice.dual.passes(eps) == pytest.approx(80.6666666667 / 14 * math.log(1 / eps))
+
+
+QUICK = [*generated()][:6]
+
+
+@pytest.mark.parametrize("item", QUICK, ids=lambda item: item.name)
+def test_the_quick_study_is_named_alike_in_text_numbers_page_and_log(item):
+    """And so are its matrices with the softmax loss."""
+    ready = prepared(item, "raw")
+    problems = [problem_of(ready, loss, k) for loss in LOSSES[:2] for k in (0.1, 10.0)]
+    three = np.digitize(np.arange(problems[0].n) % 7, [2, 5])
+    problems.append(Multinomial(ready.X, three, 1.0 / problems[0].n))
+    for number, problem in enumerate(problems):
+        advice = advise(problem)
+        side, method = advice.verdict.side, advice.verdict.method
+        assert str(advice).startswith(f"{side}, by {method}: ")
+        told = advice.numbers()
+        assert (told["verdict"]["side"], told["verdict"]["method"]) == (side, method)
+        assert told["sides"][side]["method"] == method
+        assert solve(problem, max_passes=1, seed=0).trace.notes[0].startswith(f"{method}: ")
+        if number == 0:  # a drawing takes a while
+            assert f"{side}, by {method}" in unescape(advice._repr_html_())
 
 
 # --- real data ------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from primaldual.estimators import (
     RidgeCV,
     path,
 )
+from primaldual.multinomial import Multinomial
 
 from .data import weights
 
@@ -201,6 +202,18 @@ def test_estimate_names_the_method_that_the_fit_starts_with(n, d, full):
     notes = solve(Problem(X, y, lam=1 / n), seed=0).trace.notes[0]
     fitted = model.fit(X, y).history_["method"][0]
     assert fitted == named or notes.startswith(f"{named}: ")
+
+
+@pytest.mark.parametrize("multi_class", ["multinomial", "ovr"])
+def test_estimate_speaks_of_the_problem_of_several_classes_that_is_fitted(multi_class, wine):
+    X, y = wine
+    model = LogisticRegression(multi_class=multi_class, C=1.0)
+    found = model.estimate(X, y)
+    fitted = model.fit(X, y)
+    assert fitted.history_["method"][0] == found["method"]
+    if multi_class == "multinomial":
+        problem = Multinomial(X, y, 1 / len(y), None, True)
+        assert solve(problem, max_passes=1).trace.notes[0].startswith(f"{found['method']}: ")
 
 
 def test_a_fit_that_falls_short_says_how_far_and_what_to_do(cancer):

@@ -49,7 +49,7 @@ def advise(
     with working("looking at the data"):
         from ..advice import advise as ask
 
-        problem = data.problem(given, strength, asked.epsilon, not no_intercept)
+        problem = _fitted_on(given, strength, asked.epsilon, not no_intercept)
         advice = ask(problem, tol=tol)
     if answer.as_json:
         say_json(_advice_numbers(given, problem, advice))
@@ -84,25 +84,52 @@ def _advise_on_shards(
     say(str(advice))
 
 
-def _show_advice(given: data.Labelled, problem: Problem, advice: Advice) -> None:
+def _fitted_on(
+    given: data.Labelled, strength: Strength, epsilon: float | None, intercept: bool
+) -> Any:
+    """The problem that ``fit`` solves; of one per class that of the largest class."""
+    if not _is_softmax(given):
+        return data.problem(given, strength, epsilon, intercept)
+    from ..problem.multinomial import Multinomial
+
+    lam = strength.lam_for(given.loss, given.n)
+    return Multinomial(given.table.X, given.y, lam, None, intercept)
+
+
+def _is_softmax(given: data.Labelled) -> bool:
+    """Whether ``fit`` trains all classes together."""
+    return given.classes is not None and len(given.classes) > 2 and given.loss == "logistic"
+
+
+def _question(given: data.Labelled) -> str:
+    """Which problem it is where there are several classes; "" if there is no doubt."""
+    if given.classes is None or len(given.classes) == 2:
+        return ""
+    if _is_softmax(given):
+        return f"All {len(given.classes)} classes are trained together, with the softmax loss."
+    return f"{given.question()} fit trains one such problem per class."
+
+
+def _show_advice(given: data.Labelled, problem: Any, advice: Advice) -> None:
     """What ``advise`` prints."""
     say(given.describe())
-    if given.question():
-        say(given.question())
+    if _question(given):
+        say(_question(given))
     for side in (problem.features, problem.examples):
         say()
         for line in histogram(side.counts, side.by):
             say(line)
     say()
-    say(f"loss {given.loss}, λ = {problem.lam:.3g}, to a relative gap of {advice.tol:g}", bold=True)
+    loss = "softmax" if _is_softmax(given) else given.loss
+    say(f"loss {loss}, λ = {problem.lam:.3g}, to a relative gap of {advice.tol:g}", bold=True)
     say(str(advice))
 
 
-def _advice_numbers(given: data.Labelled, problem: Problem, advice: Advice) -> dict[str, Any]:
+def _advice_numbers(given: data.Labelled, problem: Any, advice: Advice) -> dict[str, Any]:
     """What ``advise --json`` prints."""
     return {
         **given.facts(),
-        "question": given.question() or None,
+        "question": _question(given) or None,
         "spread": {
             "features": _spread(problem.features),
             "examples": _spread(problem.examples),

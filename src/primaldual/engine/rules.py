@@ -134,7 +134,9 @@ class Facts:
             return self.costs.primal()
         if method == "gram_newton":
             return self.costs.gram()
-        known = {"newton": "newton", "newton_cg": "products", "ssnal": "kinks"}
+        if method == "newton_cg":
+            return min(self.products, self.costs.strong())
+        known = {"newton": "newton", "ssnal": "kinks"}
         return float(getattr(self, known.get(method, "descent")))
 
 

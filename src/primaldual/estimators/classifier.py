@@ -110,7 +110,9 @@ class LinearClassifierBase(LinearClassifierMixin, LinearModel):
         }
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
-        X, codes, weights = self._read(X, y, sample_weight)
+        return self._one_per_target(*self._read(X, y, sample_weight))
+
+    def _one_per_target(self, X: Any, codes: Any, weights: FloatArray | None) -> list[Any]:
         columns = self._targets(codes)
         return self._problems(X, columns, weights, self._objective(columns, weights))
 

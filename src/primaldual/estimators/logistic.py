@@ -229,9 +229,20 @@ class LogisticRegression(LinearClassifierBase):
         dict
             ``"primal"`` and ``"dual"``, each with ``"method"``, ``"passes"`` and ``"seconds"``;
             and ``"side"`` and ``"method"``, with which ``side="auto"`` starts. With the softmax
-            loss the prediction is that of one problem per class.
+            loss the prediction is that of the one problem for all classes.
         """
         return super().estimate(X, y, sample_weight)
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
+        read = self._read(X, y, sample_weight)
+        if not self._is_softmax():
+            return self._one_per_target(*read)
+        X, codes, weights = read
+        present = absent.present_classes(codes, weights, len(self.classes_))
+        if present is None or weights is None or not self.fit_intercept:
+            return [self._softmax_problem(X, codes, weights)]
+        lam = self._lam(self._strength_used(), float(weights.sum()), X)
+        return [absent.problem_of(X, codes, lam, weights, present)]
 
     @by_block
     def predict_proba(self, X: Any) -> Any:
