@@ -168,7 +168,7 @@ def test_several_classes_in_libsvm_text(run, folder):
     assert "All 3 classes are trained together, with the softmax loss." in said.stdout
     assert told["question"].startswith("All 3 classes") and "loss softmax" in said.stdout
     both = answered(run, "advise", "wine.svm", "--loss", "squared_hinge", cwd=folder)
-    assert both[0]["question"].startswith("Of the 3 classes this looks at one problem: the larg")
+    assert both[0]["question"].startswith("Of the 3 classes this looks at one problem: the large")
     assert both[0]["question"].endswith("fit trains one such problem per class.")
     options = ("--scale", "max")
     told, _ = answered(run, "fit", "wine.svm", "-o", "wine.model", *options, cwd=folder)
