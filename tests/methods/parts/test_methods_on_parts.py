@@ -334,18 +334,28 @@ def two_classes(X, y):
     return PartsProblem(cut(X, y, 4), lam=1.0 / X.shape[0], fit_intercept=True)
 
 
+def with_kinks(X, y):
+    return PartsProblem(cut(X, y, 4), "hinge", lam=1.0 / X.shape[0], fit_intercept=True)
+
+
 def several_classes(X, y):
     return PartsMultinomial(cut(X, y, 4), lam=1.0 / X.shape[0], fit_intercept=True)
 
 
 @pytest.mark.parametrize(
-    "data, make", [(census, two_classes), (text, two_classes), (classes, several_classes)]
+    "data, make",
+    [
+        (census, two_classes),
+        (census, with_kinks),
+        (text, two_classes),
+        (classes, several_classes),
+    ],
 )
 def test_a_fit_on_parts_goes_on_from_a_checkpoint_to_the_same_bits(data, make, tmp_path):
     from primaldual.checkpoints import checkpointing
 
     X, y = data(False)[:2] if data is classes else data()
-    expected = solve(make(X, y), seed=0)
+    expected = solve(make(X, y), seed=0, callback=lambda progress: None)
 
     class Killed(BaseException):
         pass

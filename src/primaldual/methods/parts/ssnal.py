@@ -35,7 +35,7 @@ class ProximalState:
     gamma: float  # γ of the smoothed problem
     alphas: list[Any]  # its α°, an array per part, which is also the dual iterate
     point: FloatArray  # the primal iterate
-    inner: State | None = None  # where the method stands on the smoothed problem
+    inner: State | None = None  # where the method stands on the smoothed problem, between rounds
     gap: float = math.inf  # of that pair on the true problem, without a certificate
 
 
@@ -93,13 +93,18 @@ class PartsSSNAL(PartsNewton):
         p = state.problem
         before = p.parts.meter.rounds
         if state.inner is None:
-            state.inner = State(smoothed(p, state.gamma, state.alphas), state.point)
-        inner = state.inner
-        state.method.advance(inner)
+            state.inner = State(p, state.point)
+        inner, rounded = state.inner, _rounded(state)
+        inner.problem = rounded
+        try:
+            state.method.advance(inner)
+        finally:
+            inner.problem = p  # a checkpoint knows no other
         true = state.gap if state.gap < math.inf else p.primal_at_zero
         if inner.gap <= ENOUGH * true:
+            state.alphas, gaps = dual_at(rounded, inner.point)
             state.point, state.inner = inner.point, None
-            state.alphas, gaps = dual_at(inner.problem, state.point)
+            vars(state).pop("rounded")
             assert inner.gradient is not None
             apart = inner.gradient.reshape(-1, p.d + 1)[:, :-1]
             state.gap = (gaps + float(np.vdot(apart, apart)) / (2 * p.lam * p.n)) / p.n
@@ -118,3 +123,11 @@ class PartsSSNAL(PartsNewton):
     def label(self, state: Any) -> str:
         """The name of the method."""
         return "parts_ssnal"
+
+
+def _rounded(state: ProximalState) -> PartsProblem:
+    """The smoothed problem; no field of the state, since it can be made again from those."""
+    held = vars(state)
+    if "rounded" not in held:
+        held["rounded"] = smoothed(state.problem, state.gamma, state.alphas)
+    return held["rounded"]
