@@ -175,6 +175,8 @@ def matched_lines(
         trials = _trials(twin, given, X, y, options.seconds, clock)
     lowest = min([twin.objective(best, X, y), *(value for *_, value in trials)])
     span = _at_zero(twin, best, X, y) - lowest
+    if not span > WORSE * abs(lowest):
+        return  # zero is the best: without an intercept, on centred features of positive targets
     for target in options.targets:
         line = Line("matched", twin.label, data, target)
         ours = twin.ours(**given, tol=target, max_iter=None)
