@@ -30,6 +30,7 @@ LAYERS = [
     "_types",
     "_cached",
     "_numba",
+    "_threads",
     "parts",
     "losses",
     "data",

@@ -125,6 +125,7 @@ class Result:
     method: str
     trace: Trace = field(repr=False)
     problem: Problem = field(repr=False)
+    threads: int = 1  # that have worked on it at the same time, at most; 1 on small problems
 
     @cached_property
     def advice(self) -> Advice:

@@ -428,10 +428,30 @@ def test_a_file_of_another_kind_is_refused(header, message, place):
         raise AssertionError("the block must not begin")
 
 
-def test_worker_threads_are_refused(place):
+def test_the_problems_of_a_fit_are_solved_in_order_whatever_n_jobs_is(place):
     model = LogisticRegression(multi_class="ovr", n_jobs=2, tol=1e-9)
-    with pytest.raises(RuntimeError, match="n_jobs=None"), checkpointing(place):
+    threads, before = [], threading.active_count()
+    with checkpointing(place):
+        model.set_params(callback=lambda progress: threads.append(threading.current_thread()))
         model.fit(*classes(3))
+    assert set(threads) == {threading.current_thread()}
+    assert threading.active_count() == before
+
+
+def test_threads_of_ones_own_are_refused(place):
+    found = []
+
+    def fit():
+        try:
+            LogisticRegression(tol=1e-9).fit(*classes(2))
+        except RuntimeError as error:
+            found.append(str(error))
+
+    with checkpointing(place):
+        thread = threading.Thread(target=fit)
+        thread.start()
+        thread.join(30)
+    assert "one after the other" in found[0]
 
 
 def test_threads_that_were_there_before_are_left_alone(place):

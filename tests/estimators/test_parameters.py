@@ -85,7 +85,7 @@ def test_what_is_taken_and_not_used_changes_nothing(plain, model):
         (LogisticRegression(intercept_scaling=0), "intercept_scaling must be a positive"),
         (LogisticRegression(fit_intercept="no"), "fit_intercept must be True or False"),
         (LogisticRegression(warm_start=1), "warm_start must be True or False"),
-        (LogisticRegression(n_jobs="2"), "n_jobs must be an integer or None"),
+        (LogisticRegression(n_jobs="2"), "n_jobs must be a positive number of threads"),
         (LogisticRegression(C="1"), "C must be a positive number"),
         (LogisticRegression(C=0), "C must be a positive finite number.*C=inf is no regulari"),
         (Ridge(-1.0), "alpha must be a positive finite number.*alpha=0 is no regularisation"),

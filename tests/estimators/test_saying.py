@@ -94,6 +94,6 @@ def test_a_dask_array_is_refused_where_it_would_be_loaded():
         primaldual.RidgeCV().fit(LikeDask(), Y)
 
 
-def test_the_documentation_of_n_jobs_says_when_it_does_nothing():
-    assert "does nothing" in LogisticRegression.__doc__.split("n_jobs : ")[1][:200]
-    assert "does nothing" in Ridge.__doc__.split("n_jobs : ")[1][:200]
+def test_the_documentation_of_n_jobs_says_what_none_means():
+    assert "all cores" in LogisticRegression.__doc__.split("n_jobs : ")[1][:200]
+    assert "all cores" in Ridge.__doc__.split("n_jobs : ")[1][:200]

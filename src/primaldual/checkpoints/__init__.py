@@ -76,7 +76,9 @@ def checkpointing(path: str | os.PathLike[str], every: float = 30.0) -> Iterator
     a solve in it ended by max_time or Ctrl-C and so has more to do. What is to be safe before
     the file goes, such as a model on disk, belongs inside the block.
 
-    Solves in worker threads cannot be put in order and are refused: use ``n_jobs=None``.
+    Estimators solve their problems one after the other inside the block, whatever ``n_jobs`` is:
+    threads then share the work on one. Solves in threads of your own cannot be put in order and
+    are refused.
 
     Examples
     --------
@@ -113,6 +115,11 @@ def checkpointing(path: str | os.PathLike[str], every: float = 30.0) -> Iterator
 
 
 _open: dict[threading.Thread, Checkpoint] = {}  # by the thread that opened it
+
+
+def is_open() -> bool:
+    """Whether this thread is inside a checkpoint's block."""
+    return threading.current_thread() in _open
 
 
 def current() -> Checkpoint | None:
@@ -156,8 +163,8 @@ class Checkpoint:
         if thread not in self._elders:
             raise RuntimeError(
                 f"a solve in a worker thread cannot be saved to the checkpoint {self.path}: the "
-                "order of such solves changes from run to run. Use n_jobs=None inside "
-                "checkpointing()."
+                "order of such solves changes from run to run. Solve one after the other "
+                "inside checkpointing()."
             )
 
     @contextmanager

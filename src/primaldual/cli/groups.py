@@ -39,6 +39,7 @@ from .options import (
     Target,
     Task,
     TaskOption,
+    Threads,
     Tol,
 )
 
@@ -149,6 +150,7 @@ class Stop:
     tol: Tol = 1e-6
     max_passes: MaxRounds = 1000
     max_time: MaxTime = None
+    threads: Threads = None
 
 
 @dataclass(frozen=True)

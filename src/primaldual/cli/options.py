@@ -357,6 +357,15 @@ MaxTime = Annotated[
         "--max-time", help="Give up after this many seconds.", min=0, rich_help_panel=_STOP
     ),
 ]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        help="How many threads may work; all cores by default. The result is the same.",
+        min=1,
+        rich_help_panel=_STOP,
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bits.", min=0, max=2**31 - 1)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[

@@ -36,6 +36,8 @@ def path(
     html: Page = None,
 ) -> None:
     """Solve for several λ, each from the one before, and find the best by other data."""
+    from .._threads import using
+
     _require(file, test, cv, output, html)
     given = data.prepared(file, source, asked)
     values = _values(lams, given.n)
@@ -46,10 +48,12 @@ def path(
         parameters = training.parameters(stop)
         return data.estimator(part, strength, asked.epsilon, training.balanced, **parameters)
 
-    with Race(stop.tol, stop.max_passes, stop.max_time, "iterations") as race:
-        rows = _walk(made(given), given, values, tested, race)
-    if cv is not None:
-        _validate(rows, given, cv, made, values, training.seed)
+    limits = stop.tol, stop.max_passes, stop.max_time
+    with using(stop.threads, name="--threads"):
+        with Race(*limits, "iterations") as race:
+            rows = _walk(made(given), given, values, tested, race)
+        if cv is not None:
+            _validate(rows, given, cv, made, values, training.seed)
     best = _best(rows)
     if output is not None and best is not None:
         write(rows[best]["fitted"], given, output)

@@ -43,6 +43,8 @@ def fit(
     dask: shard.DaskAddress = None,
 ) -> None:
     """Train a model and write it to a file, with the certificate of how good it is."""
+    from .._threads import using
+
     data.require_place(output, file, checkpoint)
     if checkpoint is not None:
         data.require_place(checkpoint, file)
@@ -59,7 +61,8 @@ def fit(
         if speaks:
             say(given.describe())
         saving = _saving(checkpoint, checkpoint_every)
-        facts = _train(model, given, saving, output, checkpoint)
+        with using(stop.threads, name="--threads"):
+            facts = _train(model, given, saving, output, checkpoint)
     if answer.as_json:
         say_json({**given.facts(), **facts})
     elif speaks:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from .._numba.clock import look_at_clock
 from .._numba.compile import kernel, reordered_kernel
+from .._threads import current, for_each
 from .._types import FloatArray
-from .pieces import ONE_CALL, blocks, row_ranges
+from .pieces import ONE_CALL, Cut, blocks, even_parts, row_ranges, summed
 from .rows import Rows, SparseRows, row_entry
 
 # Dense Gram matrices are summed over at least this many rows at a time, in tiles this wide.
 GRAM_DEPTH = 256
-GRAM_TILE = 1024
+GRAM_TILE = 512
+# Threads sum over at least PART_DEPTH rows each, for as long as PART_NUMBERS numbers hold all their
+# sums; beyond that they share the tiles. To add a sum up takes 4 % of making it, or less.
+PART_DEPTH, PART_NUMBERS = 1024, 1 << 24
+# Multiply-adds of BLAS that take as long as to visit a nonzero.
+FLOPS = 16
+# Ranges of lines per thread of a sparse Gram matrix: the work of a line is only known roughly.
+LINES_PER_THREAD = 2
 # Those of at most FEW_ROWS rows in tiles of 4 × 4 inner products, ALONG entries of the rows at a
 # time, which stay in a near cache: BLAS takes 1.1 to 2 times as long.
 FEW_ROWS, ALONG = 200, 1024
@@ -23,23 +32,56 @@ HESSIAN_BLOCK = 1024
 
 def gram(rows: Rows, h: FloatArray, width: int) -> FloatArray:
     """Σ_i h_i row_iᵀ row_i: by BLAS for dense rows, by scattered products for sparse ones."""
-    out = np.zeros((width, width))
     if isinstance(rows, SparseRows):
-        squares = np.append(0, np.cumsum(np.diff(rows.indptr) ** 2))
-        for first, last in row_ranges(squares, ONE_CALL):
-            _sparse_gram(rows, h, first, last, out)
-        return out
+        return _gram_of_sparse(rows, h, width)
     used = np.flatnonzero(h)
     values = rows.values if len(used) == len(h) else rows.values[used]
     root = np.sqrt(h if len(used) == len(h) else h[used])
-    if values.dtype == np.float64 and np.all(root == 1.0):
-        for block in blocks(values, 1 << 22):
-            _add_gram(values[block], out)
-        return out
+    plain = values.dtype == np.float64 and bool(np.all(root == 1.0))
     # Small enough for the scaled copy to stay in cache, but not so that ``out`` is all the traffic.
-    for block in blocks(values, max(1 << 17, GRAM_DEPTH * width)):
-        _add_gram(values[block] * root[block, None], out)
+    entries = 1 << 22 if plain else max(1 << 17, GRAM_DEPTH * width)
+
+    def part(first: int, last: int, out: FloatArray) -> None:
+        some, roots = values[first:last], root[first:last]
+        for block in blocks(some, entries):
+            _add_gram(some[block] if plain else some[block] * roots[block, None], out)
+
+    return summed(part, _parts(len(values), width), (width, width))
+
+
+def _parts(depth: int, width: int) -> list[Cut]:
+    """Parts of a dense Gram matrix, each a sum of its own over some of its ``depth`` terms."""
+    most = min(depth // PART_DEPTH, PART_NUMBERS // max(width * width, 1))
+    cuts = even_parts(depth, min(depth * width**2 / 2 / FLOPS, most * current().part))
+    return cuts or [(0, depth)]
+
+
+def _gram_of_sparse(rows: SparseRows, h: FloatArray, width: int) -> FloatArray:
+    """The same for sparse rows: each thread adds to some lines of the result, row after row.
+
+    So every sum is made in the order of the rows, however the lines are cut.
+    """
+    out = np.zeros((width, width))
+    squares = np.append(0, np.cumsum(np.diff(rows.indptr) ** 2))
+    lines = [(0, width)]
+    if squares[-1] / 2 >= 2 * current().part and current().count() > 1:
+        lines = _lines(rows, width, LINES_PER_THREAD * current().count())
+
+    def part(cut: Cut) -> None:
+        for first, last in row_ranges(squares, ONE_CALL):
+            _sparse_gram(rows, h, first, last, *cut, out)
+
+    for_each(part, lines)
     return out
+
+
+def _lines(rows: SparseRows, width: int, count: int) -> list[Cut]:
+    """Lines of the result cut into that many ranges of about the same work."""
+    work = np.zeros(width, dtype=np.int64)
+    _count_work(rows, work)
+    before = np.append(0, np.cumsum(work))
+    ends = np.searchsorted(before, [before[-1] * k // count for k in range(1, count)])
+    return list(pairwise([0, *(int(end) for end in ends), width]))
 
 
 def _add_gram(part: FloatArray, out: FloatArray) -> None:
@@ -48,30 +90,36 @@ def _add_gram(part: FloatArray, out: FloatArray) -> None:
     Ctrl-C is heard, and the clock is looked at, between calls of BLAS.
     """
     width = len(out)
-    for first in range(0, width, GRAM_TILE):
-        look_at_clock()
-        tile = part[:, first : first + GRAM_TILE]
-        last = first + tile.shape[1]
-        if first:
-            out[first:last, :first] += tile.T @ part[:, :first]
-        out[first:last, first:last] += tile.T @ tile
+
+    def add(place: Cut) -> None:
+        down, across = (slice(k, min(k + GRAM_TILE, width)) for k in place)
+        out[down, across] += part[:, down].T @ part[:, across]
+
+    # The largest tiles come first, those at the end may be narrow.
+    tiles = range(0, width, GRAM_TILE)
+    for_each(add, [(down, across) for across in tiles for down in tiles if down >= across])
 
 
 def dense_gram(values: FloatArray) -> FloatArray:
     """The lower triangle of values valuesᵀ."""
     n, d = values.shape
     if n > FEW_ROWS:
-        out = np.zeros((n, n))
         width = max(GRAM_DEPTH, (1 << 20) // n)
-        for first in range(0, d, width):
-            _add_gram(values[:, first : first + width].astype(np.float64, copy=False).T, out)
-        return out
+
+        def part(first: int, last: int, out: FloatArray) -> None:
+            for start in range(first, last, width):
+                some = values[:, start : min(start + width, last)]
+                _add_gram(some.astype(np.float64, copy=False).T, out)
+
+        return summed(part, _parts(d, n), (n, n))
     size = -(-n // 4) * 4
-    out = np.zeros((size, size))
     width = ONE_CALL // size
-    for first in range(0, d, width):
-        _add_tiles(values, first, min(first + width, d), out)
-    return out[:n, :n]
+
+    def tiles(first: int, last: int, out: FloatArray) -> None:
+        for start in range(first, last, width):
+            _add_tiles(values, start, min(start + width, last), out)
+
+    return summed(tiles, _parts(d, size), (size, size))[:n, :n]
 
 
 @kernel
@@ -115,16 +163,31 @@ def _add_tile(values, i, k, first, last, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sparse_gram(rows, h, first, last, out):  # type: ignore[no-untyped-def]
+def _sparse_gram(rows, h, first, last, begin, end, out):  # type: ignore[no-untyped-def]
+    """Add what some rows give to the lines of the result from ``begin`` to before ``end``."""
     for i in range(first, last):
         if h[i] == 0.0:
             continue
         low, high = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
         for k in range(low, high):
-            line = out[np.uint64(rows.indices[k])]
+            at = np.uint64(rows.indices[k])
+            if at < np.uint64(begin):
+                continue
+            if at >= np.uint64(end):
+                break
+            line = out[at]
             x = h[i] * row_entry(rows, low, k)
             for m in range(low, k + np.uint64(1)):
                 line[np.uint64(rows.indices[m])] += x * row_entry(rows, low, m)
+
+
+@kernel
+def _count_work(rows, work):  # type: ignore[no-untyped-def]
+    """Count the multiply-adds of every line."""
+    for i in range(rows.indptr.size - 1):
+        low, high = rows.indptr[i], rows.indptr[i + 1]
+        for k in range(low, high):
+            work[rows.indices[k]] += k - low + 1
 
 
 @reordered_kernel

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._numba.compile import kernel
+from .._threads import for_each
 from .._types import FloatArray
-from .pieces import ONE_CALL, blocks, row_ranges
+from .pieces import ONE_CALL, blocks, parts, row_ranges, summed
 from .prefetch import FAR_VECTOR
-from .rows import DenseRows, Rows, SparseRows, prefetch_targets, row_add, row_dot, rows_products
+from .rows import DenseRows, Rows, prefetch_targets, row_add, row_dot, rows_products
 
 if TYPE_CHECKING:
     from .matrix import Matrix
@@ -29,46 +32,72 @@ def product(matrix: Matrix, by: str, vector: FloatArray) -> FloatArray:
     size = matrix.shape[0] if by == "example" else matrix.shape[1]
     if isinstance(rows, DenseRows):
         return _dense_product(rows.values, vector, along)
-    out, multiply = np.zeros(size), _gather if along else _scatter
-    if rows.values.size <= ONE_CALL:
-        multiply(rows, vector, 0, len(rows.indptr) - 1, out)
-        return out
-    for first, last in row_ranges(rows.indptr):
-        multiply(rows, vector, first, last, out)
+    if not along:
+        return summed(partial(_multiplied, _scatter, rows, vector), parts(rows, size), size)
+    out = np.zeros(size)
+    for_each(lambda cut: _multiplied(_gather, rows, vector, *cut, out), parts(rows))
     return out
+
+
+def _multiplied(
+    multiply: Any, rows: Rows, vector: FloatArray, first: int, last: int, out: FloatArray
+) -> None:
+    """One part of a product, in calls that take a moment each."""
+    for start, stop in _calls(rows, first, last):
+        multiply(rows, vector, start, stop, out)
+
+
+def _calls(rows: Rows, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Rows first … last − 1 in calls that take a moment each."""
+    if rows.values.size <= ONE_CALL:
+        yield first, last
+        return
+    if isinstance(rows, DenseRows):
+        for block in blocks(rows.values[first:last], ONE_CALL):
+            yield first + block.start, first + block.stop
+        return
+    for start, stop in row_ranges(rows.indptr[first : last + 1]):
+        yield first + start, first + stop
 
 
 def two_products(
     rows: Rows, vector: FloatArray, scales: FloatArray, dots: FloatArray, out: FloatArray
 ) -> None:
     """dots_i = ⟨row_i, vector⟩ and out += Σ_i scales_i row_i, from one reading of the rows."""
-    if rows.values.size <= ONE_CALL:
-        _products(rows, 0, len(dots), vector, scales, dots, out)
-        return
-    if isinstance(rows, SparseRows):
-        ranges = row_ranges(rows.indptr)
+
+    def part(first: int, last: int, sums: FloatArray) -> None:
+        for start, stop in _calls(rows, first, last):
+            _products(rows, start, stop, vector, scales, dots, sums)
+
+    cuts = parts(rows, len(out))
+    if len(cuts) == 1:
+        part(*cuts[0], out)
     else:
-        ranges = ((part.start, part.stop) for part in blocks(rows.values, ONE_CALL))
-    for first, last in ranges:
-        _products(rows, first, last, vector, scales, dots, out)
+        out += summed(part, cuts, out.shape)
 
 
 def _dense_product(values: FloatArray, vector: FloatArray, along: bool) -> FloatArray:
     """Values @ vector, or its transpose, in float64 without a float64 copy of float32 data."""
-    if values.dtype == np.float64 and values.size <= BLAS_ENTRIES:
+    rows, out = DenseRows(values), np.zeros(values.shape[0 if along else 1])
+    cuts = parts(rows, 0 if along else len(out))
+    if values.dtype == np.float64 and values.size <= BLAS_ENTRIES and len(cuts) == 1:
         return values @ vector if along else vector @ values
-    if values.dtype == np.float64:
-        rows, out = DenseRows(values), np.zeros(values.shape[0 if along else 1])
-        for block in blocks(values, ONE_CALL):
-            (_gather if along else _scatter)(rows, vector, block.start, block.stop, out)
-        return out
-    out = np.zeros(values.shape[0] if along else values.shape[1])
-    for block in blocks(values):
-        part = values[block].astype(np.float64)
-        if along:
-            out[block] = part @ vector
-        else:
-            out += vector[block] @ part
+
+    def part(first: int, last: int, out: FloatArray) -> None:
+        if values.dtype == np.float64:
+            _multiplied(_gather if along else _scatter, rows, vector, first, last, out)
+            return
+        for block in blocks(values[first:last]):
+            some = slice(first + block.start, first + block.stop)
+            wide = values[some].astype(np.float64)
+            if along:
+                out[some] = wide @ vector
+            else:
+                out += vector[some] @ wide
+
+    if not along:
+        return summed(part, cuts, len(out))
+    for_each(lambda cut: part(*cut, out), cuts)
     return out
 
 

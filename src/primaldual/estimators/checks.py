@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import InvalidParameterError
 
+from .._threads import checked
 from .._types import FloatArray
 
 # The names that scikit-learn's classes take as ``solver``. All are taken and none is used.
@@ -61,9 +62,10 @@ def require_switches(model: Any) -> None:
     """Raise unless scikit-learn's switches are True or False, and ``n_jobs`` a number or None."""
     for name in SWITCHES:
         require_bool(name, getattr(model, name, True))
-    n_jobs = getattr(model, "n_jobs", None)
-    if n_jobs is not None and not isinstance(n_jobs, numbers.Integral):
-        raise InvalidParameterError(f"n_jobs must be an integer or None, got {n_jobs!r}.")
+    try:
+        checked("n_jobs", getattr(model, "n_jobs", None))
+    except ValueError as error:
+        raise InvalidParameterError(str(error)) from None
 
 
 def require_l2(penalty: Any, l1_ratio: Any = 0.0, choices: tuple[Any, ...] = ("l2",)) -> None:

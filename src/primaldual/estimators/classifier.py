@@ -13,6 +13,7 @@ from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
 from .checks import checked_weights, weights_of_classes
+from .threading import threaded
 
 # The kinds of arrays that hold class labels whatever their values are.
 DISCRETE = "iubUS"
@@ -25,6 +26,7 @@ class LinearClassifierBase(LinearClassifierMixin, LinearModel):
     _has_classes = True
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.
 

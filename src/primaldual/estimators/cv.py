@@ -19,7 +19,6 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from .._types import FloatArray
@@ -31,6 +30,7 @@ from .folds import accuracies, adopt, predictions, rows
 from .logistic import LogisticRegression
 from .parameters import documented
 from .paths import walk
+from .threading import in_threads, threaded
 
 # Before this version scikit-learn's attributes are dicts, and arrays from then on.
 ARRAYS_SINCE = "1.10"
@@ -77,7 +77,9 @@ class LogisticRegressionCV(LogisticRegression):
     random_state : int, RandomState or None
         For the order of steps. None: always the same.
     n_jobs : int, optional
-        Threads for the folds.
+        Threads; None and -1 stand for all cores, None for one in a worker of joblib. The number
+        changes no bit. Folds are solved at the same time;
+        otherwise threads share the work on large data.
     verbose : int, default=0
         Whether to print a line for every check of the final fit.
 
@@ -224,6 +226,7 @@ class LogisticRegressionCV(LogisticRegression):
     # ---- fitting
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose C and fit the model with it.
 
@@ -247,9 +250,7 @@ class LogisticRegressionCV(LogisticRegression):
         self.Cs_ = _values(self.Cs)
         labels = self.classes_[codes]
         parts = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **split))
-        folds = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(X, codes, weights, score, train, test) for train, test in parts
-        )
+        folds = in_threads(lambda part: self._fold(X, codes, weights, score, *part), parts, X.size)
         scores = np.array([fold.scores for fold in folds])
         best = float(self.Cs_[scores.sum(axis=0).argmax()])
         final = self._plain(best, verbose=self.verbose, callback=self.callback)

@@ -24,6 +24,7 @@ from .outcome import reason_to_stop
 from .parameters import documented
 from .regressor import LinearRegressorBase
 from .solving import listener, solve_one
+from .threading import threaded
 
 # The smallest relative gap asked of one scale; below rounding, so that it is reached or stalls.
 LEAST_GAP = 1e-18
@@ -118,6 +119,7 @@ class HuberRegressor(LinearRegressorBase):
         return Objective(LOSSES["huber"](float(self.epsilon)))
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.
 

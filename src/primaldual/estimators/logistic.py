@@ -65,7 +65,9 @@ class LogisticRegression(LinearClassifierBase):
     warm_start : bool, default=False
         Whether ``fit`` starts from the coefficients of the last fit.
     n_jobs : int, optional
-        Threads for the problems of ``multi_class="ovr"``; otherwise it does nothing.
+        Threads; None and -1 stand for all cores, None for one in a worker of joblib. The number
+        changes no bit. Problems of ``multi_class="ovr"`` are solved at the same time;
+        otherwise threads share the work on large data.
     verbose : int, default=0
         Whether to print a line for every check.
 

@@ -13,6 +13,7 @@ from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
 from .checks import checked_weights, require_dense
+from .threading import threaded
 
 
 class LinearRegressorBase(RegressorMixin, LinearModel):
@@ -22,6 +23,7 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
     _multi_output = False
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.
 

@@ -13,6 +13,7 @@ from .folds import adopt
 from .parameters import documented
 from .ridge import Ridge, RidgeClassifier
 from .ridge_search import AsGiven, Given, LabelsAsGiven, RidgeSearch
+from .threading import threaded
 
 
 @documented
@@ -41,7 +42,9 @@ class RidgeCV(RidgeSearch, Ridge):
     random_state : int, RandomState or None
         For the order of steps. None: always the same.
     n_jobs : int, optional
-        Threads for the folds and for several targets.
+        Threads; None and -1 stand for all cores, None for one in a worker of joblib. The number
+        changes no bit. Folds and targets are solved at the same time;
+        otherwise threads share the work on large data.
     verbose : int, default=0
         Whether to print a line for every check of the final fit.
 
@@ -103,6 +106,7 @@ class RidgeCV(RidgeSearch, Ridge):
         self.max_time = max_time
         self.callback = callback
 
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose alpha and fit the model with it.
 
@@ -161,7 +165,9 @@ class RidgeClassifierCV(RidgeSearch, RidgeClassifier):
     random_state : int, RandomState or None
         For the order of steps. None: always the same.
     n_jobs : int, optional
-        Threads for the folds and for the one-against-the-rest problems.
+        Threads; None and -1 stand for all cores, None for one in a worker of joblib. The number
+        changes no bit. Folds and one-against-the-rest problems are solved at the same time;
+        otherwise threads share the work on large data.
     verbose : int, default=0
         Whether to print a line for every check of the final fit.
 
@@ -227,6 +233,7 @@ class RidgeClassifierCV(RidgeSearch, RidgeClassifier):
         self.max_time = max_time
         self.callback = callback
 
+    @threaded
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Choose alpha and fit the model with it.
 

@@ -18,7 +18,6 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from .._types import FloatArray
@@ -33,6 +32,7 @@ from .folds import (
 )
 from .loo import leave_one_out
 from .paths import walk
+from .threading import in_threads
 
 
 class Given(NamedTuple):
@@ -186,8 +186,8 @@ class RidgeSearch:
         scorer = check_scoring(self, scoring=self.scoring)
         if _routing_enabled():
             scorer = self._scorer()
-        runs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold)(given, values, scorer, train, test) for train, test in folds
+        runs = in_threads(
+            lambda fold: self._fold(given, values, scorer, *fold), folds, given.X.size
         )
         return np.array(runs)
 

@@ -7,9 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from joblib import effective_n_jobs  # type: ignore[import-untyped]
-from sklearn.utils.parallel import Parallel, delayed
-
 from .._types import FloatArray
 from ..engine import choose
 from ..engine.costs import well_stored
@@ -20,6 +17,7 @@ from ..problem.on_parts import PartsProblem
 from ..result import Progress, Result
 from ..solver import Spawned, Start, solve
 from .callbacks import Task, task_of
+from .threading import in_threads
 
 # The relative gap to which small problems with a smooth loss are solved, on which Newton's method
 # takes a few milliseconds at most: the last digits cost less than the bookkeeping around them.
@@ -35,7 +33,7 @@ class Request(NamedTuple):
     max_time: float | None
     side: str
     seed: Any
-    n_jobs: int | None = None  # threads, where there are several problems
+    n_jobs: int | None = None  # threads
     polished: bool = True  # whether small problems are solved to rounding
 
 
@@ -58,7 +56,7 @@ def solve_all(
     attributes: Callable[[FloatArray, Any], dict[str, Any]] | None,
     solved: Callable[..., Result],
 ) -> list[Result]:
-    """The results of all problems, each by ``solved``; in threads if ``n_jobs`` asks for some."""
+    """The results of all problems, each by ``solved``; by threads at once if there are several."""
     deadline = None if request.max_time is None else time.perf_counter() + request.max_time
     task = task_of(model, data, len(problems))
     describe = attributes if len(problems) == 1 else None
@@ -75,11 +73,11 @@ def solve_all(
 
     if task is not None:
         task.begin()
-    if len(problems) == 1 or effective_n_jobs(request.n_jobs) == 1:
-        results = [run(k) for k in range(len(problems))]
-    else:
-        runs = (delayed(run)(k) for k in range(len(problems)))
-        results = list(Parallel(n_jobs=request.n_jobs, prefer="threads")(runs))
+    # Callbacks are called in order, unless ``n_jobs`` says that this does not matter.
+    in_order = request.n_jobs is None and (task is not None or model.callback is not None)
+    results: list[Result] = in_threads(
+        run, range(len(problems)), problems[0].matrix.nnz, in_order, True
+    )
     if task is not None:
         task.end()
     return results

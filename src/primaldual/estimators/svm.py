@@ -68,7 +68,9 @@ class LinearSVC(LinearClassifierBase):
     warm_start : bool, default=False
         Whether ``fit`` starts from the coefficients of the last fit.
     n_jobs : int, optional
-        Threads for the one-against-the-rest problems; a fit of one problem takes one thread.
+        Threads; None and -1 stand for all cores, None for one in a worker of joblib. The number
+        changes no bit. One-against-the-rest problems are solved at the same time;
+        otherwise threads share the work on large data.
     verbose : int, default=0
         Whether to print a line for every check.
 

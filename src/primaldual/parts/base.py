@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from .one_thread import one_blas_thread
+from .._threads import one_blas_thread
 from .tree import size_in_bytes, tree_sum
 
 Step = Callable[..., Any]

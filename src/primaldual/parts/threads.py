@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
+from .._threads import checked, default_count, for_each, using
 from .base import Block, Parts, Step, call
 from .tree import tree_sum
+
+# Parts per thread whose results are held at a time.
+AHEAD = 4
 
 
 class InMemory(Parts):
@@ -21,7 +22,8 @@ class InMemory(Parts):
     parts : sequence
         The parts, for ``solve`` and the estimators each a ``Block``.
     threads : int, optional
-        How many work at a time; by default as many as the process may use cores.
+        How many work at a time; by default as many as the process may use cores, and one in a
+        worker of joblib, dask or pytest-xdist.
     sources : sequence of str, optional
         Where the parts come from, for error messages.
 
@@ -41,7 +43,7 @@ class InMemory(Parts):
         super().__init__()
         self.parts = list(parts)
         self.count = len(self.parts)
-        self.threads = max(1, min(threads or len(os.sched_getaffinity(0)), self.count))
+        self.threads = max(1, min(checked("threads", threads) or default_count(), self.count))
         self.sources = ["memory"] * self.count if sources is None else list(sources)
 
     def then(self, step: Step, *shared: Any, each: Sequence[Any] | None = None) -> InMemory:
@@ -71,19 +73,15 @@ class InMemory(Parts):
         return tree_sum(self._results(step, shared))
 
     def _results(self, step: Step, shared: tuple[Any, ...]) -> Iterator[Any]:
-        """The results in order; no more are made ahead than there are threads."""
-        jobs = ((step, k, self.sources[k], part, shared) for k, part in enumerate(self.parts))
-        if self.threads == 1:
-            yield from (call(*job) for job in jobs)
-            return
-        running: deque[Future[Any]] = deque()
-        with ThreadPoolExecutor(self.threads) as pool:
-            for job in jobs:
-                running.append(pool.submit(call, *job))
-                if len(running) > self.threads:
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
+        """The results in order; no more are made ahead than a few for every thread."""
+        jobs = [(step, k, self.sources[k], part, shared) for k, part in enumerate(self.parts)]
+        # With a single part, threads share the work inside it.
+        threads = None if self.count == 1 else self.threads
+        ahead = AHEAD * self.threads
+        for first in range(0, self.count, ahead):
+            with using(threads):
+                results = for_each(lambda job: call(*job), jobs[first : first + ahead])
+            yield from results
 
 
 def own_first(each: Sequence[Any] | None, number: int, shared: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._numba.compile import kernel, reordered_kernel
+from .._threads import for_each
 from .._types import FloatArray
 from ..data.exact import UNIT, exact_products
+from ..data.pieces import Cut, example_parts
 from ..losses.custom import is_custom
-from ..losses.sums import compensated_sum, sum_values, sum_values_and_gaps
+from ..losses.sums import compensated_sum, sum_values_and_gaps
+from ..parts.tree import tree_sum
 from .rounding import Norms, Rounding, by_norm, by_products, by_rows, excess, is_small
 
 if TYPE_CHECKING:
@@ -189,7 +192,7 @@ def _completed(
     elif is_custom(problem.loss):  # the gap is 0 only if its functions belong together
         sums = _loss_sums(problem, z, alpha)
     else:
-        losses = float(sum_values(problem.loss, z, problem.y, problem.sample_weight))
+        losses = problem.sum_of_losses(z)
         sums = Sums(losses, 0.0, _saturated(problem, z, alpha))
     size, apart = _distance(w, problem.primal_point(alpha))
     return w, alpha, b, sums._replace(size=size, apart=apart)
@@ -222,16 +225,21 @@ def _pair_sums(
     problem: Problem, z: FloatArray, alpha: FloatArray, w: FloatArray, product: FloatArray
 ) -> Sums:
     """The sums for margins z and Xᵀα, which is overwritten."""
-    found = _sums(
-        problem.loss, z, problem.y, problem.sample_weight, alpha, w, product,
-        problem.lam * problem.n,
-    )  # fmt: skip
-    return Sums(*found)
+    y, c, lam_n = problem.y, problem.sample_weight, problem.lam * problem.n
+
+    def part(cut: Cut) -> tuple[float, ...]:
+        some, most = slice(*cut), None if cut[0] == 0 else 0  # the first part looks at w
+        found: tuple[float, ...] = _sums(
+            problem.loss, z[some], y[some], c[some], alpha[some], w[:most], product[:most], lam_n
+        )
+        return found
+
+    return Sums(*tree_sum(for_each(part, example_parts(problem.n))))
 
 
 @kernel
 def _sums(loss, z, y, c, alpha, w, product, lam_n):  # type: ignore[no-untyped-def]
-    """All sums in one call, for w(α) = product/(λn)."""
+    """All sums over some examples in one call, for w(α) = product/(λn)."""
     losses, gaps, noise = sum_values_and_gaps(loss, z, alpha, y, c)
     for i in range(product.size):
         product[i] /= lam_n

@@ -11,12 +11,15 @@ from numba.core.errors import NumbaError
 
 from .._cached import cached_property
 from .._in_memory import require_in_memory
+from .._threads import for_each
 from .._types import FloatArray, IntArray
 from ..data.checks import frozen
 from ..data.matrix import Matrix
+from ..data.pieces import Cut, example_parts
 from ..losses import check
 from ..losses.custom import as_loss, explained, is_custom, loss_name
 from ..losses.sums import derivatives, sum_conjugates, sum_values
+from ..parts.tree import tree_sum
 from .certificate import Certificate, certify
 from .coordinates import Coordinates
 from .intercept import balanced, kink_intercept, newton_intercept, rebalanced
@@ -219,9 +222,23 @@ class Problem:
 
     def dual_point(self, z: FloatArray) -> FloatArray:
         """α_j = −c_j φ'(z_j; y_j): dual feasible, and optimal at the optimal margins."""
-        alpha = np.empty(self.n)
-        derivatives(self.loss, z, self.y, self.sample_weight, alpha)
+        alpha, y, c = np.empty(self.n), self.y, self.sample_weight
+
+        def part(cut: Cut) -> None:
+            some = slice(*cut)
+            derivatives(self.loss, z[some], y[some], c[some], alpha[some])
+
+        for_each(part, example_parts(self.n))
         return np.negative(alpha, out=alpha)
+
+    def sum_of_losses(self, z: FloatArray) -> float:
+        """Σ_j c_j φ(z_j; y_j)."""
+
+        def part(cut: Cut) -> float:
+            some = slice(*cut)
+            return float(sum_values(self.loss, z[some], self.y[some], self.sample_weight[some]))
+
+        return float(tree_sum(for_each(part, example_parts(self.n))))
 
     def rebalanced(self, alpha: FloatArray) -> FloatArray:
         """α with its heavier side made smaller, so that Σ_j α_j = 0; α itself where it need not be.
@@ -284,8 +301,7 @@ class Problem:
 
     def primal_value(self, w: FloatArray, z: FloatArray) -> float:
         """P(w) where the margins z, intercept included, are known."""
-        total = float(sum_values(self.loss, z, self.y, self.sample_weight))
-        return total / self.n + 0.5 * self.lam * float(w @ w)
+        return self.sum_of_losses(z) / self.n + 0.5 * self.lam * float(w @ w)
 
     def balanced(self, alpha: FloatArray) -> bool:
         """Whether Σ α_j = 0 up to rounding, which a free intercept requires."""

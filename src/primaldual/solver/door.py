@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import checkpoints
+from .._threads import one_blas_thread, using
 from .._types import FloatArray
 from ..advice import Advice
 from ..engine import SIDES, Auto
@@ -29,6 +30,8 @@ from .run import Callback, Limits, Run, Start
 from .seeds import generator, made
 
 NUMBERS = (float, int, np.number)
+# Entries of the data from which on a call of BLAS may use several threads: 9216 in OpenBLAS.
+BLAS_ENTRIES = 9216
 
 
 def solve(
@@ -44,6 +47,7 @@ def solve(
     *,
     side: str = "auto",
     max_iter: float | None = None,
+    threads: int | None = None,
 ) -> Result:
     """Minimise P(w) until the certified relative gap (P(w) − D(α))/P(0) is at most ``tol``.
 
@@ -73,6 +77,10 @@ def solve(
     max_iter : float, optional
         Stop after this many iterations: a pass of coordinate descent counts as one, and so does a
         step of any other method of the engine. A round that was begun is finished.
+    threads : int, optional
+        How many threads may work; -1 stands for all cores that the process may use, which is also
+        the default, unless ``PRIMALDUAL_NUM_THREADS`` gives another number. In a worker of joblib,
+        dask or pytest-xdist the default is 1. The number changes no bit of the result.
 
     Returns
     -------
@@ -97,14 +105,20 @@ def solve(
     begin = Start() if start is None else _start_point(problem, start)
     name, runner = _as_method(problem, method, tol, side, begin.is_guess)
     chosen = require_usable(problem, name, runner, sampling)
-    rng = generator(seed)
     run = Run(problem, name, runner, limits, callback)
+    with using(threads), one_blas_thread(problem.n * problem.d >= BLAS_ENTRIES):
+        return _solved(run, chosen, seed, begin)
+
+
+def _solved(run: Run, chosen: Sampling | None, seed: Any, begin: Start) -> Result:
+    """The result of the run, from the open checkpoint if there is one."""
     checkpoint = checkpoints.current()
     if checkpoint is None:
-        return solved(run, chosen, rng, begin)
+        return solved(run, chosen, generator(seed), begin)
+    problem, name, limits, callback = run.problem, run.name, run.limits, run.callback
     rng = made(seed)
     with checkpoint.entry(
-        problem, name, as_written(runner), chosen, rng, seed is not None, begin,
+        problem, name, as_written(run.method), chosen, rng, seed is not None, begin,
         tol=limits.tol, max_passes=limits.max_passes, max_iter=limits.max_iter,
         callback=callback is not None,
     ) as entry:  # fmt: skip

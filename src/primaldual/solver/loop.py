@@ -8,7 +8,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numpy.random import Generator
 
-from .._numba.clock import TimeUp
+from .._numba.clock import TimeUp, heeding, pass_on_interrupt
 from ..checkpoints import Entry
 from ..losses.custom import explained
 from ..result import Result, Status
@@ -28,13 +28,17 @@ def solved(
             _loop(run, sampling, rng, start, entry)
         except (KeyboardInterrupt, TimeUp) as left:
             run.callback = None  # it may have been the one to interrupt
+            if isinstance(left, KeyboardInterrupt):
+                pass_on_interrupt()
             if run.state is not None:
-                run.check()
+                with heeding(None):
+                    run.check()
             run.status = Status.MAX_TIME if isinstance(left, TimeUp) else Status.INTERRUPTED
         except NumbaError as error:
             raise explained(run.problem.loss, error) from None
         if run.status is not Status.CONVERGED:
-            run.settle(start)
+            with heeding(None):
+                run.settle(start)
         return run.result()
 
 

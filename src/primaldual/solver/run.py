@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from numpy.random import Generator
 
 from .._numba.clock import Until, now
+from .._threads import current
 from .._types import FloatArray
 from ..methods import METHODS, Method
 from ..methods.parts import ON_PARTS
@@ -163,7 +164,8 @@ class Run:
         status = Status.CONVERGED if proof.relative_gap <= self.limits.tol else self.status
         assert status is not None
         pair = (proof.w, proof.intercept, proof.alpha)
-        return Result(*pair, proof, status, self.name, self.trace, self.problem)
+        threads = current().used
+        return Result(*pair, proof, status, self.name, self.trace, self.problem, threads)
 
     def position(self) -> dict[str, Any]:
         """What to save of the run: what was done, and the best so far."""

@@ -13,6 +13,7 @@ from ...complexity import Complexity
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import Method
+from .long_steps import step_by_parts
 from .second_order import (
     BLAS,
     SHORT,
@@ -23,7 +24,6 @@ from .second_order import (
     newton_direction,
     slopes,
     starting_point,
-    take_step,
 )
 from .small_newton import Found, newton_steps, quadratic_step
 
@@ -231,10 +231,8 @@ def _step(state: State) -> float:
     change += delta_b
     slope = float(gradient @ delta) + float(first.sum()) * delta_b
     state.alpha = np.empty(p.n)
-    s, gaps = take_step(
-        p.loss, p.y, p.sample_weight, state.z, change, first, second, slope,
-        lam_n * float(state.w @ delta), lam_n * float(delta @ delta), state.alpha,
-    )  # fmt: skip
+    model = slope, lam_n * float(state.w @ delta), lam_n * float(delta @ delta)
+    s, gaps = step_by_parts(p, state.z, change, first, second, model, state.alpha)
     # Where a loss is flat, φ'' says little: after a short step comes one with β in its place, which
     # cannot overshoot.
     state.cautious = s < SHORT and not state.cautious

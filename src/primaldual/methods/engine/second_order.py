@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
@@ -11,8 +13,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ..._numba.clock import look_at_clock
 from ..._numba.compile import kernel, kernel_part, reordered_kernel
+from ..._threads import for_each
 from ..._types import FloatArray
 from ...complexity import Complexity
+from ...data.pieces import Cut, example_parts
 from ...losses import loss_loop_slopes, loss_quick_gap
 from ...problem import Problem
 from ...problem.base import LinearProblem
@@ -91,7 +95,13 @@ def starting_point(
 def slopes(problem: Problem, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """c_j φ'_j(z_j) and c_j φ''_j(z_j)."""
     first, second = np.empty(problem.n), np.empty(problem.n)
-    set_slopes(problem.loss, z, problem.y, problem.sample_weight, first, second)
+    y, c = problem.y, problem.sample_weight
+
+    def part(cut: Cut) -> None:
+        some = slice(*cut)
+        set_slopes(problem.loss, z[some], y[some], c[some], first[some], second[some])
+
+    for_each(part, example_parts(problem.n))
     return first, second
 
 
@@ -167,18 +177,21 @@ def _factored(hessian: FloatArray, block: int) -> tuple[FloatArray, bool]:
     L, size = hessian, len(hessian)
     for first in range(0, size, block):
         own = slice(first, first + block)
-        for start in range(first, size, block):
-            look_at_clock()
-            rows = slice(start, start + block)
-            L[rows, own] -= L[rows, :first] @ L[own, :first].T
-            if start == first:
-                diagonal, failed = dpotrf(L[own, own].T, lower=0)
-                if failed:
-                    return L.T, True
-                L[own, own] = diagonal.T
-            else:
-                L[rows, own] = dtrsm(1.0, diagonal, L[rows, own].T, lower=0, trans_a=1).T
+        look_at_clock()
+        L[own, own] -= L[own, :first] @ L[own, :first].T
+        diagonal, failed = dpotrf(L[own, own].T, lower=0)
+        if failed:
+            return L.T, True
+        L[own, own] = diagonal.T
+        for_each(partial(_below, L, diagonal, own, block), range(first + block, size, block))
     return L.T, False
+
+
+def _below(L: FloatArray, diagonal: FloatArray, own: slice, block: int, start: int) -> None:
+    """A block of the factor below the diagonal."""
+    rows = slice(start, start + block)
+    some = L[rows, own] - L[rows, : own.start] @ L[own, : own.start].T
+    L[rows, own] = dtrsm(1.0, diagonal, some.T, lower=0, trans_a=1).T
 
 
 @kernel
@@ -235,6 +248,20 @@ def take_step(loss, y, c, z, change, first, second, slope, along, square, alpha)
     return s, np.inf
 
 
+class Search(NamedTuple):
+    """Where a line search stands."""
+
+    at_zero: float  # the slope at s = 0
+    along: float  # λn ⟨w, δ⟩
+    square: float  # λn ‖δ‖²
+    low: float  # the bracket
+    high: float
+    s: float  # the point to be looked at
+    slope_low: float  # the slopes at its ends
+    slope_high: float
+    unit: float  # that of all slopes
+
+
 @kernel
 def line_search(loss, z, change, y, c, at_zero, along, square, first, second, share=0.5):  # type: ignore[no-untyped-def]
     """s ≥ 0 that about minimises Σ c_j φ(z_j + s change_j) + (λn/2)‖w + s δ‖².
@@ -244,40 +271,77 @@ def line_search(loss, z, change, y, c, at_zero, along, square, first, second, sh
     method on the slope, in a bracket. Slopes that overflow are measured in a larger unit.
     c_j φ'_j and c_j φ''_j after the step are left in ``first`` and ``second``.
     """
-    low, high, s, slope_low, slope_high, unit = 0.0, np.inf, 1.0, at_zero, np.inf, 1.0
-    if not at_zero < 0.0:
-        high = s = 0.0  # not a way down: rounding has the better of the direction
+    search = first_point(at_zero, along, square)
     for k in range(LINE_STEPS):
-        for j in range(z.size):
-            one, two = loss_loop_slopes(loss, z[j] + s * change[j], y[j])
-            first[j], second[j] = c[j] * one, c[j] * two
-        slope, curvature = _along(first, second, change, 1.0 / unit)
-        if unit == 1.0 and not curvature < np.inf:
-            unit = 0.0
-            for j in range(z.size):
-                unit = max(unit, abs(change[j]))
-            at_zero, slope_low, along = at_zero / unit, slope_low / unit, along / unit
-            square /= unit
-            slope, curvature = _along(first, second, change, 1.0 / unit)
-        slope, curvature = along + s * square + slope, square + curvature
-        if high == 0.0 or k + 1 == LINE_STEPS:
+        slope, curvature = slopes_along(
+            loss, z, change, y, c, search.s, 1.0 / search.unit, first, second
+        )
+        if search.unit == 1.0 and not curvature < np.inf:
+            search = in_larger_unit(search, change)
+            slope, curvature = _along(first, second, change, 1.0 / search.unit)
+        following, found = next_point(search, slope, curvature, share)
+        if found or k + 1 == LINE_STEPS:
             break
-        # A positive slope that rose early and then stayed the same has led uphill: it did not if it
-        # rose all the way, as that of a quadratic does, or if there was more way down before.
-        rise = s * curvature / (slope - at_zero) if slope > 0.0 else 1.0
-        down = EVEN <= rise <= 1.0 / EVEN or low * slope_low + (s - low) * slope <= 0.0
-        if abs(slope) <= share * abs(at_zero) and down:
-            break
-        if slope > 0:
-            high, slope_high = s, slope
-        else:
-            low, slope_low = s, slope
-        s -= slope / curvature
-        if not (low < s < high):
-            s = 0.5 * (low + high) if high < np.inf else 2.0 * low
-            if unit != 1.0 and high < np.inf:  # bisection would take a thousand steps: secant
-                s = min(s, low - slope_low * (high - low) / (slope_high - slope_low))
-    return s
+        search = following
+    return search.s
+
+
+@kernel
+def first_point(at_zero, along, square):  # type: ignore[no-untyped-def]
+    """Before the first point, which is the full step."""
+    if at_zero < 0.0:
+        return Search(at_zero, along, square, 0.0, np.inf, 1.0, at_zero, np.inf, 1.0)
+    # Not a way down: rounding has the better of the direction.
+    return Search(at_zero, along, square, 0.0, 0.0, 0.0, at_zero, np.inf, 1.0)
+
+
+@kernel
+def slopes_along(loss, z, change, y, c, s, scale, first, second):  # type: ignore[no-untyped-def]
+    """``scale`` times slope and curvature of the losses at s; c_j φ'_j and c_j φ''_j are left."""
+    for j in range(z.size):
+        one, two = loss_loop_slopes(loss, z[j] + s * change[j], y[j])
+        first[j], second[j] = c[j] * one, c[j] * two
+    return _along(first, second, change, scale)
+
+
+@kernel
+def in_larger_unit(search, change):  # type: ignore[no-untyped-def]
+    """The same search with slopes in units of the largest change."""
+    unit = 0.0
+    for j in range(change.size):
+        unit = max(unit, abs(change[j]))
+    return Search(
+        search.at_zero / unit, search.along / unit, search.square / unit, search.low, search.high,
+        search.s, search.slope_low / unit, search.slope_high, unit,
+    )  # fmt: skip
+
+
+@kernel
+def next_point(search, slope, curvature, share):  # type: ignore[no-untyped-def]
+    """The search with its next point, or as it is and True where this point is good enough.
+
+    ``slope`` and ``curvature`` are those of the losses at this one.
+    """
+    at_zero, along, square, low, high, s, slope_low, slope_high, unit = search
+    slope, curvature = along + s * square + slope, square + curvature
+    if high == 0.0:
+        return search, True
+    # A positive slope that rose early and then stayed the same has led uphill: it did not if it
+    # rose all the way, as that of a quadratic does, or if there was more way down before.
+    rise = s * curvature / (slope - at_zero) if slope > 0.0 else 1.0
+    down = EVEN <= rise <= 1.0 / EVEN or low * slope_low + (s - low) * slope <= 0.0
+    if abs(slope) <= share * abs(at_zero) and down:
+        return search, True
+    if slope > 0:
+        high, slope_high = s, slope
+    else:
+        low, slope_low = s, slope
+    s -= slope / curvature
+    if not (low < s < high):
+        s = 0.5 * (low + high) if high < np.inf else 2.0 * low
+        if unit != 1.0 and high < np.inf:  # bisection would take a thousand steps: secant
+            s = min(s, low - slope_low * (high - low) / (slope_high - slope_low))
+    return Search(at_zero, along, square, low, high, s, slope_low, slope_high, unit), False
 
 
 @reordered_kernel

@@ -16,12 +16,12 @@ from ...losses.sums import sum_fenchel_gaps
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import Method, first_alpha
+from .long_steps import search_by_parts
 from .second_order import (
     BLAS,
     cholesky_solver,
     hessian_work,
     is_small,
-    line_search,
     linearised_dual,
     newton_direction,
     slopes,
@@ -194,10 +194,8 @@ def _step(state: State, p: Problem) -> float:
     change += delta_b
     slope = float(gradient @ delta) + float(first.sum()) * delta_b
     after = np.empty(p.n)
-    s = line_search(
-        p.loss, state.z, change, p.y, p.sample_weight, slope,
-        lam_n * float(state.w @ delta), lam_n * float(delta @ delta), after, np.empty(p.n), ALONG,
-    )  # fmt: skip
+    model = slope, lam_n * float(state.w @ delta), lam_n * float(delta @ delta)
+    s = search_by_parts(p, state.z, change, model, (after, np.empty(p.n)), ALONG)
     state.w = state.w + s * delta
     state.intercept += s * delta_b
     state.z = state.z + s * change
