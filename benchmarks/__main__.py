@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import door
+from . import THREADS, door
 from .cases import LOSSES, QUICK, Case, Task, all_cases, data_folder
 from .measure import CLOCKS, Outcome, check_solvers, measure
 from .peers import OURS, Solver, all_solvers
@@ -17,6 +17,8 @@ from .report import COLUMNS, HEADER, middle, plot, rows, summary, write_json
 
 def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
+    if options.threads != THREADS:
+        raise SystemExit("--threads must be a positive number, given on the command line")
     if options.door:
         door.main(options)
         return
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--solvers", type=re.compile, default=re.compile(""), metavar="REGEX", help="peers to run")
     add("--repeats", type=int, default=3, help="timed runs, at least; short ones get more")
     add("--seconds", type=float, default=10.0, help="limit of one run, 10")
+    add("--threads", type=int, default=1, help="for every solver; ours runs with one as well, 1")
     add("--clock", choices=sorted(CLOCKS), default="wall", help="cpu: for a busy machine")
     add("--quick", action="store_true", help="small cases, λn = 1, 2 s a run: a few minutes")
     add("--json", type=Path, metavar="FILE", help="write everything that was measured")
@@ -128,6 +131,7 @@ def _save(options: argparse.Namespace, outcomes: list[Outcome], absent: dict[str
     if options.json:
         about = {
             "clock": options.clock,
+            "threads": THREADS,
             "repeats": options.repeats,
             "seconds": options.seconds,
             "absent": absent,

@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from primaldual import Problem, solve
+from primaldual._threads import DISPATCH, PART, for_each, using
 from primaldual.data.columns import times, transposed_times
 from primaldual.data.rows import hessian_product
 from primaldual.engine import Auto, choose, costs, machine
@@ -409,6 +410,27 @@ def check(new: machine.Machine) -> None:
     )
 
 
+def threads() -> dict[str, tuple[float, float]]:
+    """Nanoseconds of handing over a part, and of a part of a product: here and as assumed."""
+    with using(2):
+        pair = best(lambda: for_each(lambda k: None, range(2)))
+    near = problem(PART // 100, 10_000, 100)
+    return {
+        "dispatch": (pair, float(DISPATCH)),
+        "part": (product(near), PART * machine.MACHINE.product_sparse),
+    }
+
+
+def best(work: Callable[[], Any]) -> float:
+    """Nanoseconds of one call on the clock, the least of several."""
+    taken = []
+    for _ in range(200):
+        began = time.perf_counter_ns()
+        work()
+        taken.append(time.perf_counter_ns() - began)
+    return float(min(taken))
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibrate", description=__doc__)
     parser.add_argument("--write", action="store_true", help="put the numbers into the engine")
@@ -419,6 +441,9 @@ def main(arguments: list[str] | None = None) -> None:
     for name, value in measured():
         found[name], now = rounded(value), getattr(machine.MACHINE, name)
         print(f"{name:26}{now:>10g}{found[name]:>10g}{value / now:>8.2f}", flush=True)
+    print("two threads:")
+    for name, (here, now) in threads().items():
+        print(f"{name:26}{now:>10g}{here:>10g}{here / now:>8.2f}", flush=True)
     if options.check:
         check(machine.Machine(**found))
     if options.write:

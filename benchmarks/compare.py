@@ -76,6 +76,7 @@ class Tree:
     def environment(self, kernels: Path | None = None) -> dict[str, str]:
         """For a process that imports this revision, single-threaded and offline."""
         libraries = ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "NUMBA", "BLIS", "VECLIB_MAXIMUM")
+        libraries += ("PRIMALDUAL",)
         return (
             os.environ
             | {f"{library}_NUM_THREADS": "1" for library in libraries}

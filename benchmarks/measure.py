@@ -94,7 +94,7 @@ class Outcome:
 
     def best_peer(self, target: float) -> tuple[str, float]:
         """The fastest peer and its seconds."""
-        peers = {run.solver for run in self.runs} - {OURS}
+        peers = {run.solver for run in self.runs if not run.solver.startswith(OURS)}
         times = {peer: self.fastest(peer, target) for peer in sorted(peers)}
         name = min(times, key=lambda peer: times[peer], default="")
         return (name, times[name]) if name and times[name] < math.inf else ("", math.inf)

@@ -11,11 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from . import THREADS
 from .measure import Outcome
 from .peers import OURS
 
-HEADER = """\
-Time to a relative suboptimality (P(w) − P*)/(P(0) − P*), one thread, data in memory.
+HEADER = f"""\
+Time to a relative suboptimality (P(w) − P*)/(P(0) − P*), threads: {THREADS}, data in memory.
 Ours: Problem(...) and solve(...), certificate included. Peers: training only, their conversion
 of the data not counted. Times depend on the machine and its load; only ratios are meaningful.
 ratio = ours / best peer: below 1, ours is faster.
@@ -136,7 +137,7 @@ def plot(path: Path, outcomes: list[Outcome], target: float) -> None:
         )
     axes.set(xscale="log", xlim=(1, 100), ylim=(0, 1.02))
     axes.set(xlabel="time / time of the fastest library", ylabel="share of tasks")
-    axes.set_title(f"{len(outcomes)} tasks to {target:.0e}, one thread")
+    axes.set_title(f"{len(outcomes)} tasks to {target:.0e}, threads: {THREADS}")
     axes.legend(loc="lower right", fontsize="small")
     figure.savefig(path, dpi=150, bbox_inches="tight")
 

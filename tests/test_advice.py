@@ -318,3 +318,19 @@ def test_copies_of_an_advice_are_equal_and_leave_the_data_behind():
         assert copied.problem is None and copied.verdict == advice.verdict
     assert advice != advise(problem) and advice != "advice"
     assert repr(advice).startswith("Advice(")
+
+
+def test_threads_make_shared_work_cheaper_and_leave_the_choice_of_a_fit_alone():
+    X = np.random.default_rng(0).standard_normal((20_000, 60))
+    problem = Problem(X, np.sign(X[:, 0]), lam=1e-4)
+    alone, shared = advise(problem), advise(problem, threads=8)
+    assert shared.threads == 8
+    assert shared.sides["primal"].seconds < alone.sides["primal"].seconds
+    assert alone == advise(problem, threads=1)
+    result = solve(problem, shared, threads=2)
+    assert result.converged
+
+
+def test_a_bad_number_of_threads_is_refused():
+    with pytest.raises(ValueError, match="threads must be a positive number of threads"):
+        advise(Problem(np.eye(2), [1, -1]), threads=0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from cyanure.estimators import Classifier, Regression
 
+from .. import THREADS
 from ..cases import LOSSES, Task
 from .base import Fit, Solver, decades
 
@@ -36,7 +37,7 @@ def _prepare(solver: str, task: Task) -> Fit:
         "solver": solver,
         "max_iter": min(task.most_passes, MOST_ITERATIONS),
         "verbose": False,
-        "n_threads": 1,
+        "n_threads": THREADS,
     }
 
     def fit(tol: float) -> Any:

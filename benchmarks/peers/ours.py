@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,30 @@ from scipy import sparse
 from primaldual import Problem, solve
 from primaldual.methods import ENGINE
 
+from .. import THREADS
 from ..cases import LOSSES, Task
 from .base import Fit, Solver, decades
 
 
 def solvers() -> list[Solver]:
-    """``solve`` with its default method, limited by time only."""
-    return [Solver("primaldual", LOSSES, decades(-1, -13), _prepare)]
+    """``solve`` with its default method, limited by time; with one thread, too, if it has more.
+
+    That is then a peer like the others.
+    """
+    counts = {"primaldual": THREADS} | ({"primaldual 1 thread": 1} if THREADS > 1 else {})
+    return [
+        Solver(name, LOSSES, decades(-1, -13), partial(_prepare, threads))
+        for name, threads in counts.items()
+    ]
 
 
-def _prepare(task: Task) -> Fit:
+def _prepare(threads: int, task: Task) -> Fit:
     _load_kernels(task.loss, task.is_sparse)
 
     def fit(tol: float) -> Any:
         problem = Problem(task.X, task.y, loss=task.loss, lam=task.lam)
-        result = solve(problem, tol=tol, seed=0, max_passes=math.inf, max_time=task.seconds)
+        limits: dict[str, float] = {"max_passes": math.inf, "max_time": task.seconds}
+        result = solve(problem, tol=tol, seed=0, threads=threads, **limits)
         return result.w
 
     return fit

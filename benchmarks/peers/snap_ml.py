@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from snapml import LinearRegression, LogisticRegression, SupportVectorMachine
 
+from .. import THREADS
 from ..cases import Task
 from .base import Fit, Solver, decades
 
@@ -25,7 +26,7 @@ def solvers() -> list[Solver]:
 
 def _prepare(dual: bool, task: Task) -> Fit:
     X = task.rows if dual or not task.is_sparse else task.columns
-    options = {"max_iter": task.most_passes, "n_jobs": 1, "random_state": 0}
+    options = {"max_iter": task.most_passes, "n_jobs": THREADS, "random_state": 0}
 
     def fit(tol: float) -> Any:
         if task.loss == "squared_hinge":

@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from ._cached import cached_property
+from ._threads import checked
 from ._types import Side
 from .complexity import Complexity, unbounded
 from .engine import chosen
+from .engine.costs import priced_for
 from .engine.forecast import Expected, confidence, expected, interval
 from .engine.forecast_on_parts import ExpectedOnParts, expected_on_parts
 from .methods import METHODS
@@ -74,7 +76,9 @@ class Advice:
         sampling: str = "importance",
         methods: Sequence[str] = (),
         tol: float = 1e-6,
+        threads: int = 1,
     ) -> None:
+        self.threads = threads  # that prices are for
         self.problem = problem  # None where the data is no longer at hand
         self.d, self.n = d, n
         self.sampling = sampling
@@ -149,7 +153,8 @@ class Advice:
         The same everywhere, so that a model that keeps them is the same file everywhere.
         """
         assert self.problem is not None
-        return self._beside(expected(self.problem, self.tol))
+        with priced_for(self.threads):
+            return self._beside(expected(self.problem, self.tol))
 
     def beginning_with(self, method: str, why: str) -> Advice:
         """The advice to begin with that method, where it has begun already."""
@@ -316,7 +321,11 @@ def advise(problem: PartsProblem, *, tol: float = 1e-6) -> ExpectedOnParts: ...
 
 @overload
 def advise(
-    problem: Problem, sampling: str = ..., methods: Sequence[str] = ..., tol: float = ...
+    problem: Problem,
+    sampling: str = ...,
+    methods: Sequence[str] = ...,
+    tol: float = ...,
+    threads: int | None = ...,
 ) -> Advice: ...
 
 
@@ -325,6 +334,7 @@ def advise(
     sampling: str = "importance",
     methods: Sequence[str] = (),
     tol: float = 1e-6,
+    threads: int | None = None,
 ) -> Any:
     """Say which side of ``problem`` to solve on, and what each side should cost.
 
@@ -338,6 +348,11 @@ def advise(
         Names in ``METHODS`` to be ranked by the T each states for itself.
     tol : float
         The relative gap that the solve is to reach.
+    threads : int, optional
+        Price the methods with that number of threads; -1 stands for all cores of the process. Some
+        methods share their work, others do not, so another one may be cheapest: follow the advice
+        by ``solve(problem, advice, threads=threads)``. Without it, the method is the one that
+        ``solve(problem)`` takes on every machine, priced with one thread.
 
     Returns
     -------
@@ -356,9 +371,14 @@ def advise(
     >>> advice.theory.side
     'dual'
     """
+    count = checked("threads", threads) or 1
     if isinstance(problem, PartsProblem):
+        if threads is not None:
+            raise ValueError(
+                f"threads={threads} is not for data in parts, which bring their own. Leave it out."
+            )
         return expected_on_parts(problem, tol)
-    advice = Advice(problem, problem.d, problem.n, sampling, methods, tol)
+    advice = Advice(problem, problem.d, problem.n, sampling, methods, tol, count)
     if sampling != "importance" or methods:
         _ = advice.theory, advice.ranking  # a wrong name is refused here
     return advice

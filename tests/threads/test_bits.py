@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from primaldual import Problem, solve
 from primaldual._threads import one_blas_thread, using
+from primaldual.data.columns import squared_times, times, transposed_times
 from primaldual.data.matrix import Matrix
 from primaldual.estimators import LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
 from primaldual.methods import ENGINE
@@ -94,6 +95,39 @@ def test_large_tiles_and_blocks_have_the_same_bits():
     np.testing.assert_allclose(found[0], np.linalg.solve(X.T @ X + np.eye(600), np.ones(600)))
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
+def test_a_transposed_copy_by_parts_is_that_of_the_whole(form):
+    X = FORMS[form](data(False)[0] * (np.random.default_rng(3).random((500, 20)) < 0.5))
+    copies = []
+    for threads, part in ((1, 1 << 18), (1, PART), (3, PART)):
+        with using(threads, part=part) as scope:
+            matrix = Matrix(X)
+            copies.append(matrix.by_example if form == "csc" else matrix.by_feature)
+    assert scope.used == 3
+    for copy in copies[1:]:
+        for mine, first in zip(copy, copies[0], strict=True):
+            assert mine.dtype == first.dtype
+            np.testing.assert_array_equal(mine, first)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_products_with_a_column_per_class_have_the_same_bits(form):
+    X = FORMS[form](data(False)[0])
+    w, a = np.random.default_rng(1).random((20, 3)), np.random.default_rng(2).random((500, 3))
+    found = []
+    for threads in THREADS:
+        with using(threads, part=PART), one_blas_thread():
+            matrix = Matrix(X)
+            ours = (times(matrix, w), transposed_times(matrix, a), squared_times(matrix, a))
+            found.append(ours)
+    D = X if form == "dense" else X.toarray()
+    for mine, true in zip(ours, (D @ w, D.T @ a, (D**2).T @ a), strict=True):
+        np.testing.assert_allclose(mine, true)
+    for other in found[1:]:
+        for mine, first in zip(other, found[0], strict=True):
+            np.testing.assert_array_equal(mine, first)
 
 
 def same(one, other):

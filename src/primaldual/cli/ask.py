@@ -20,6 +20,7 @@ from .options import (
     NoIntercept,
     OptionalFile,
     Page,
+    PricedThreads,
     Seed,
     Tol,
     WithIntercept,
@@ -40,6 +41,7 @@ def advise(
     answer: Answer,
     no_intercept: NoIntercept = False,
     tol: Tol = 1e-6,
+    threads: PricedThreads = None,
 ) -> None:
     """Look at the data, and predict which side is cheaper and why."""
     if shard.is_folder(file):
@@ -50,7 +52,7 @@ def advise(
         from ..advice import advise as ask
 
         problem = _fitted_on(given, strength, asked.epsilon, not no_intercept)
-        advice = ask(problem, tol=tol)
+        advice = ask(problem, tol=tol, threads=threads)
     if answer.as_json:
         say_json(_advice_numbers(given, problem, advice))
         return

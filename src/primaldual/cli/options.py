@@ -366,6 +366,10 @@ Threads = Annotated[
         rich_help_panel=_STOP,
     ),
 ]
+PricedThreads = Annotated[
+    int | None,
+    typer.Option("--threads", help="Price the methods with that number of threads.", min=1),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bits.", min=0, max=2**31 - 1)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[

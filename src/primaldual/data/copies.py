@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from .._numba.compile import kernel
+from .._threads import for_each
 from .._types import IntArray
 from .checks import frozen, sparse_rows
+from .pieces import Cut, parts
 from .rows import DenseRows, Rows, SparseRows, UnitRows
 
 
@@ -68,11 +72,61 @@ def _copy_rows(rows, chosen, indices, values):  # type: ignore[no-untyped-def]
 def transposed(rows: Rows, length: int) -> Rows:
     """The same data with rows and columns exchanged; ``length`` is the new number of rows."""
     if isinstance(rows, DenseRows):
-        return DenseRows(frozen(rows.values.T))
+        values = np.empty(rows.values.shape[::-1], rows.values.dtype)
+
+        def turn(cut: Cut) -> None:
+            values[:, slice(*cut)] = rows.values[slice(*cut)].T
+
+        for_each(turn, parts(rows))
+        return DenseRows(frozen(values))
+    cuts = parts(rows, length)
+    made = _by_scipy(rows, length) if len(cuts) == 1 else _by_parts(rows, length, cuts)
+    return UnitRows(*made) if isinstance(rows, UnitRows) else made
+
+
+def _index_type(rows: SparseRows, length: int) -> Any:
+    """The narrower of the two index types, if everything can be counted by it."""
+    fits = max(len(rows.values), len(rows.indptr) - 1, length) < 2**31
+    return rows.indices.dtype if fits else np.int64
+
+
+def _by_scipy(rows: SparseRows, length: int) -> SparseRows:
     shape = (len(rows.indptr) - 1, length)
     # SciPy gives the twin the wider of the two index types, and writes nothing into these arrays.
-    fits = max(len(rows.values), *shape) < 2**31
-    indptr = rows.indptr.astype(rows.indices.dtype) if fits else rows.indptr
+    indptr = rows.indptr.astype(_index_type(rows, length), copy=False)
     twin = sparse.csr_array((rows.values, rows.indices, indptr), shape=shape).tocsc()
-    made = sparse_rows(twin.indptr, twin.indices, twin.data)
-    return UnitRows(*made) if isinstance(rows, UnitRows) else made
+    return sparse_rows(twin.indptr, twin.indices, twin.data)
+
+
+def _by_parts(rows: SparseRows, length: int, cuts: list[Cut]) -> SparseRows:
+    """The same: each part counts its entries of every column, and so knows where they go."""
+
+    def counted(cut: Cut) -> IntArray:
+        counts = np.zeros(length, dtype=np.int64)
+        _count(rows, *cut, counts)
+        return counts
+
+    places = np.stack(for_each(counted, cuts))
+    indptr = np.append(0, np.cumsum(places.sum(axis=0)))
+    before = np.cumsum(places, axis=0) - places  # entries of the column in earlier parts
+    places = before + indptr[:-1]
+    indices = np.empty(indptr[-1], dtype=_index_type(rows, length))
+    values = np.empty(indptr[-1], dtype=rows.values.dtype)
+    for_each(lambda k: _place(rows, *cuts[k], places[k], indices, values), range(len(cuts)))
+    return sparse_rows(indptr, indices, values)
+
+
+@kernel
+def _count(rows, first, last, counts):  # type: ignore[no-untyped-def]
+    for k in range(np.uint64(rows.indptr[first]), np.uint64(rows.indptr[last])):
+        counts[np.uint64(rows.indices[k])] += 1
+
+
+@kernel
+def _place(rows, first, last, places, indices, values):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
+        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
+            j = np.uint64(rows.indices[k])
+            at = np.uint64(places[j])
+            indices[at], values[at] = i, rows.values[k]
+            places[j] += 1

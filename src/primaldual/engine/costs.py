@@ -7,10 +7,15 @@ module reads ``MACHINE``.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 from .._cached import cached_property
+from .._threads import PART
+from ..data.pieces import MOST_PARTS
 from ..methods.engine.newton import starts_on_samples
 from ..methods.engine.newton_cg import product_work
 from ..methods.engine.second_order import hessian_work, is_small
@@ -89,6 +94,32 @@ ACTIVE_STEPS, MOST_ACTIVE = 6, 0.7
 KINK_STEPS, KINK_FRACTION = 40, 0.15
 # Products with the data in one of its steps.
 SSNAL_PRODUCTS = 1.5
+
+
+# What each thread adds to the speed of work that threads share.
+SHARE = 0.8
+
+_threads: ContextVar[int] = ContextVar("primaldual_priced_threads", default=1)
+
+
+@contextmanager
+def priced_for(threads: int) -> Iterator[None]:
+    """Inside, prices are those with that number of threads.
+
+    A fit is priced for one: the method that it takes must not depend on the machine, or its bits
+    would.
+    """
+    token = _threads.set(threads)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
+
+
+def shared(nanoseconds: float) -> float:
+    """What work takes that threads share, cut into parts that take some time each."""
+    threads = min(_threads.get(), MOST_PARTS, nanoseconds / (PART * MACHINE.product_sparse))
+    return nanoseconds / max(SHARE * threads, 1.0)
 
 
 def well_stored(problem: Problem) -> Problem:
@@ -228,7 +259,7 @@ class Costs:
             near = entries <= NEAR_ENTRIES
             visits = (MACHINE.product_dense if near else MACHINE.product_dense_far) * entries
             example = MACHINE.product_example
-        return visits + example * self.n + MACHINE.product_call
+        return shared(visits + example * self.n) + MACHINE.product_call
 
     # ---- coordinate descent
 
@@ -293,13 +324,13 @@ class Costs:
             work = hessian_work(problem) * MACHINE.scattered + d**3 / 3
             return self.steps * (work + self.examples)
         step = MACHINE.flop * d**3 / 3 + MACHINE.entry * d**2 + MACHINE.step + self.examples
-        if self.steps * step > most:
+        if self.steps * shared(step) > most:
             return math.inf
         if self.sparse:
             step += MACHINE.scattered * hessian_work(problem)
         else:
             step += MACHINE.flop * hessian_work(problem) + MACHINE.scaled * self.n * d
-        return self.steps * step
+        return self.steps * shared(step)
 
     def gram(self, most: float = math.inf) -> float:
         """Newton's method with an n × n matrix; infinite if it surely costs more than ``most``."""
@@ -308,13 +339,13 @@ class Costs:
             return math.inf
         cost += 2 * MACHINE.entry * n * n + MACHINE.gram_call
         if not self.sparse:
-            return n * n * d / 2 * MACHINE.flop + cost
+            return shared(n * n * d / 2 * MACHINE.flop) + cost
         cost += MACHINE.copy * self.nnz
         # Σ_i ‖X_:i‖₀² is no less than this, by Cauchy and Schwarz; to know it takes a pass.
         least = float(self.nnz) ** 2 / d
         if cost + MACHINE.scattered * least / 2 > most:
             return math.inf
-        return cost + MACHINE.scattered * self._pairs_of_features()
+        return cost + shared(MACHINE.scattered * self._pairs_of_features())
 
     def least_direct(self) -> float:
         """No method that factors a matrix costs less: found without the pairs of features."""
@@ -323,7 +354,8 @@ class Costs:
     def _gram_steps(self) -> float:
         """The steps of Newton's method once its n × n matrix is there."""
         n = float(self.n)
-        step = MACHINE.flop * n**3 / 3 + MACHINE.entry * n**2 + self.examples + MACHINE.step
+        step = shared(MACHINE.flop * n**3 / 3 + MACHINE.entry * n**2 + self.examples)
+        step += MACHINE.step
         if self.quadratic:
             return step
         return (GRAM_STEPS if self.curved else NEWTON_STEPS) * step
@@ -365,7 +397,7 @@ class Costs:
     def _truncated_steps(self, products: float) -> float:
         """The steps of truncated Newton with that number of products in all."""
         step = MACHINE.compiled_step if self.brief else MACHINE.step
-        step += self.product + MACHINE.example_of_step * self.n
+        step += self.product + shared(MACHINE.example_of_step * self.n)
         return products * self.product + self.steps * step
 
     # ---- semismooth Newton
@@ -376,7 +408,7 @@ class Costs:
         operation = MACHINE.scattered if self.sparse else MACHINE.flop
         gram = KINK_FRACTION * min(n / d, 1.0) * hessian_work(self.problem) * operation
         factor = MACHINE.flop * (min(n, d) / 2) ** 3 / 3
-        step = gram + factor + MACHINE.example * n + MACHINE.step
+        step = shared(gram + factor + MACHINE.example * n) + MACHINE.step
         return KINK_STEPS * (SSNAL_PRODUCTS * self.product + step)
 
     def active(self, active: float, most: float = math.inf) -> float:

@@ -15,10 +15,17 @@ from ..._numba.clock import look_at_clock
 from ..._numba.compile import inlined, kernel, kernel_part, reordered_kernel
 from ..._types import FloatArray, Layout, Side
 from ...complexity import Complexity
-from ...data.rows import hessian_product, row_add_model, row_dot
 from ...problem import Problem
 from ...samplings import Draws, Sampling
 from ..base import CHUNK, Method
+from .passes import (
+    add_models,
+    add_product,
+    passes_by_parts,
+    run_by_python,
+    set_flat_changes,
+    set_margins,
+)
 from .second_order import (
     ENOUGH,
     LEAST_GAP,
@@ -219,9 +226,11 @@ class NewtonCG(Method):
         if run.gap <= state.aim * target:
             state.aim *= STRICTER  # it was not proved: a free intercept may be what is off
         most = max(1, self.budget // product_work(p))
+        passes = passes_by_parts(p)
+        make_steps = _advance if passes is None else run_by_python(STEERING, passes)
         while True:
             look_at_clock()
-            run = _advance(
+            run = make_steps(
                 p.matrix.by_example, p.loss, p.y, p.sample_weight, p.lam * p.n, p.fit_intercept,
                 p.loss.quadratic, state.aim * target, most, state.by_feature, state.by_example, run,
             )  # fmt: skip
@@ -269,8 +278,7 @@ def _advance(  # type: ignore[no-untyped-def]
         began, models, products = gap, 0, 0
     unit, end = 2 * lam_n * n, products + budget
     if known == NOTHING:
-        for j in range(n):
-            v.z[j] = row_dot(examples, j, v.w) + b
+        set_margins(examples, v.w, b, v.z)
     if known < GRADIENT:
         set_slopes(loss, v.z, y, c, v.first, v.second)
         gap, known = _gradient(examples, lam_n, fit_intercept, v) / unit, GRADIENT
@@ -307,15 +315,18 @@ def _advance(  # type: ignore[no-untyped-def]
 @kernel
 def _gradient(examples, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def]
     """Gradient and diagonal of the Hessian in one pass; the square of the features' gradient."""
+    v.gradient[:], v.diagonal[:] = 0.0, 0.0
+    slope, curvature = add_models(examples, v.first, v.second, v.gradient, v.diagonal)
+    return end_gradient(slope, curvature, lam_n, fit_intercept, v)
+
+
+@kernel
+def end_gradient(slope, curvature, lam_n, fit_intercept, v):  # type: ignore[no-untyped-def]
+    """Add the regularisation and what belongs to the intercept."""
     d = v.w.size
     for i in range(d):
-        v.gradient[i], v.diagonal[i] = lam_n * v.w[i], lam_n
-    slope, curvature = 0.0, 0.0
-    for j in range(v.z.size):
-        if v.first[j] != 0.0 or v.second[j] != 0.0:
-            row_add_model(examples, j, v.first[j], v.second[j], v.gradient, v.diagonal)
-            slope += v.first[j]
-            curvature += v.second[j]
+        v.gradient[i] += lam_n * v.w[i]
+        v.diagonal[i] += lam_n
     v.gradient[d] = slope if fit_intercept else 0.0
     v.diagonal[d] = curvature if fit_intercept and curvature > 0.0 else 1.0
     if v.z.size < d:
@@ -366,17 +377,12 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
     d = v.w.size
     first, last, now, fallen, steps = inner
     for _ in range(most):
-        ratio = now / last
-        for i in range(d + 1):
-            v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
-        curvature, total = _multiply(lam_n, v.direction, v.product), 0.0
+        curvature = _turn(now / last, lam_n, v)
         shift = v.direction[d] if fit_intercept else 0.0
-        curvature += hessian_product(examples, v.second, v.direction, shift, v.moved, v.product)
-        if fit_intercept:
-            for j in range(v.z.size):
-                if v.second[j] != 0.0:
-                    total += v.second[j] * v.moved[j]
-        v.product[d] = total
+        more, v.product[d] = add_product(
+            examples, v.second, v.direction, shift, v.moved, v.product, fit_intercept
+        )
+        curvature += more
         steps += 1
         if not curvature > 0.0:
             return Inner(first, last, now, fallen, steps), True
@@ -392,12 +398,14 @@ def _conjugate_gradients(most, examples, lam_n, fit_intercept, forcing, enough, 
 
 
 @reordered_kernel
-def _multiply(lam_n, direction, product):  # type: ignore[no-untyped-def]
-    """Begin the product of the Hessian with a direction by that of λn; return the curvature."""
-    curvature, d = 0.0, product.size - 1
+def _turn(ratio, lam_n, v):  # type: ignore[no-untyped-def]
+    """The next direction, and its product with λn; return the curvature that belongs to it."""
+    curvature, d = 0.0, v.w.size
+    for i in range(d + 1):
+        v.direction[i] = v.residual[i] / v.diagonal[i] + ratio * v.direction[i]
     for i in range(d):
-        product[i] = lam_n * direction[i]
-        curvature += product[i] * direction[i]
+        v.product[i] = lam_n * v.direction[i]
+        curvature += v.product[i] * v.direction[i]
     return curvature
 
 
@@ -428,26 +436,37 @@ def _step(examples, loss, y, c, lam_n, fit_intercept, enough, b, v):  # type: ig
     """
     n, d = v.z.size, v.w.size
     slope, along, square, left = _lengths(lam_n, v)
-    for j in range(n):
-        if v.second[j] == 0.0:
-            v.change[j] = row_dot(examples, j, v.delta) + v.delta[d]
+    set_flat_changes(examples, v.second, v.delta, v.change)
     first, second = np.empty(n), np.empty(n)
     s = line_search(loss, v.z, v.change, y, c, slope, along, square, first, second)
-    for i in range(d):
-        v.w[i] += s * v.delta[i]
-    for j in range(n):
-        v.z[j] += s * v.change[j]
+    _go(s, v)
     gap = np.inf
     if s == 1.0 and left <= enough and not fit_intercept:
         consistent = linearised_dual(loss, y, c, v.first, v.second, v.change, v.alpha)
         if consistent:
             gap = near_gaps(loss, v.z, v.alpha, y, c, first, second) / n + left / (2 * lam_n * n)
-    changed = 0
-    for j in range(n):
-        changed += second[j] != v.second[j]
-        v.first[j], v.second[j] = first[j], second[j]
+    changed = _adopt(first, second, v)
     linear = gap <= enough / (2 * lam_n * n)
     return b + s * v.delta[d], gap, linear, s == 1.0 and changed == 0 and not linear
+
+
+@kernel
+def _go(s, v):  # type: ignore[no-untyped-def]
+    """Move w and the margins along the step."""
+    for i in range(v.w.size):
+        v.w[i] += s * v.delta[i]
+    for j in range(v.z.size):
+        v.z[j] += s * v.change[j]
+
+
+@kernel
+def _adopt(first, second, v):  # type: ignore[no-untyped-def]
+    """Take over the slopes after a step; return how many curvatures have changed."""
+    changed = 0
+    for j in range(second.size):
+        changed += second[j] != v.second[j]
+        v.first[j], v.second[j] = first[j], second[j]
+    return changed
 
 
 @reordered_kernel
@@ -461,3 +480,7 @@ def _lengths(lam_n, v):  # type: ignore[no-untyped-def]
         square += lam_n * v.delta[i] * v.delta[i]
         left += v.residual[i] * v.residual[i]
     return slope, along, square, left
+
+
+# These lead from pass to pass, and are run by Python where threads share the passes.
+STEERING = (_advance, _gradient, _conjugate_gradients, _step)
