@@ -209,6 +209,7 @@ def test_a_regression_in_libsvm_text(run, folder):
 
 
 def test_the_other_commands_answer_as_their_schemas_say(run, folder):
+    good(run("fit", "wine.svm", "-o", "wine.model", cwd=folder))
     for arguments in (
         ("faceoff", "wine.svm", "--max-time", "0.2", "--scale", "std"),
         ("faceoff", "--max-time", "0.05"),
