@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from primaldual import Problem, Status, solve
+from primaldual._threads import using
 from primaldual.methods import METHODS
 from primaldual.methods.base import Method
 from primaldual.methods.engine.gram_newton import GramNewton
@@ -85,7 +86,9 @@ def long_problem():
 
 @pytest.mark.parametrize("name", LONG_ROUNDS)
 def test_max_time_is_kept_inside_a_round(long_problem, name):
-    solve(problem_of(200, 180), name, tol=1e-12, max_passes=2)  # compile
+    for part in (None, 1024):  # compile, also what threads share
+        with using(part=part):
+            solve(problem_of(200, 180), name, tol=1e-12, max_passes=2)
     began = time.process_time()  # of this process alone: other ones may keep the machine busy
     result = solve(long_problem, name, tol=1e-13, max_passes=1e9, max_time=0.2, seed=0)
     assert time.process_time() - began <= 0.4
