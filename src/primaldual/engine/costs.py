@@ -69,7 +69,8 @@ FEW_PRODUCTS, FEWEST_PRODUCTS = (10, 24), (5, 14)
 # some more; it held within a factor 2 over λ on text. Fewer with n < d for a curved loss.
 PRODUCTS, PRODUCTS_CURVED, MORE_PRODUCTS = 1.6, 1.0, 20
 # Where the regularisation is strong, T_D at most STRONG passes, a (1 + β‖X‖_F²/(λn))^b products
-# whatever the data, models included: within a factor 2 on nine sets in ten (benchmarks/verdict.py).
+# whatever the data, models included: fitted on half of 36 data sets, within a factor 2 on 82 % of
+# the problems of the other half, within 3 on 97 %.
 # (a, b) for a quadratic loss, for one with flat sides, and for a curved one.
 STRONG = 2.0
 STRONG_PRODUCTS = {"quadratic": (2.3, 0.27), "flat": (1.7, 0.41), "curved": (3.4, 0.24)}

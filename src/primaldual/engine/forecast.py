@@ -57,19 +57,19 @@ class Spread(NamedTuple):
 # the other half.
 CALL = 6e-5
 SPREAD = {
-    "dual_cd, n < d": Spread(1.06, 0.5, 2.7),
-    "dual_cd, n ≥ d": Spread(0.61, 0.5, 2.7),
+    "dual_cd, n < d": Spread(1.06, 0.5, 3.1),
+    "dual_cd, n ≥ d": Spread(0.61, 0.5, 2.0),
     "gram_newton": Spread(0.64, 0.5, 2.0),
     "newton": Spread(0.59, 0.5, 2.0),
     "newton, small": Spread(0.09, 0.5, 2.0),
-    "newton_cg": Spread(0.24, 0.5, 4.9),
-    "newton_cg, brief": Spread(0.17, 0.5, 4.8),
+    "newton_cg": Spread(0.27, 0.41, 3.2),
+    "newton_cg, brief": Spread(0.24, 0.49, 2.5),
 }
 # For kinds that no problem was chosen for, such as a loss with kinks.
 UNSEEN = Spread(1.0, 0.3, 4.0)
 # The fraction of problems on which the chosen side was right, where the other one should take at
 # least this many times as long (from the same run).
-RIGHT = ((3.0, 0.90), (1.2, 0.85), (0.0, 0.63))
+RIGHT = ((3.0, 0.98), (1.2, 0.96), (0.0, 0.75))
 
 
 class Expected(NamedTuple):
