@@ -390,6 +390,11 @@ class Costs:
         size = p.beta * float(p.examples.squared_norms.sum()) / (p.lam * p.n)
         return factor * (1.0 + size) ** power * self.product + MACHINE.step
 
+    @cached_property
+    def is_strong(self) -> bool:
+        """Whether truncated Newton is priced by the strength of the regularisation."""
+        return not self.brief and self.strong() < self.few_products()
+
     def conjugate(self, epochs: float, fall: float) -> float:
         """Truncated Newton, where descent on its side needs ``epochs`` for a factor e^fall."""
         products = PRODUCTS_PER_ROOT * math.sqrt(epochs * max(fall, SHORTEST_FALL))

@@ -62,8 +62,9 @@ SPREAD = {
     "gram_newton": Spread(0.64, 0.5, 2.0),
     "newton": Spread(0.59, 0.5, 2.0),
     "newton, small": Spread(0.09, 0.5, 2.0),
-    "newton_cg": Spread(0.27, 0.41, 3.2),
-    "newton_cg, brief": Spread(0.24, 0.49, 2.5),
+    "newton_cg": Spread(0.24, 0.5, 4.9),
+    "newton_cg, brief": Spread(0.17, 0.5, 4.8),
+    "newton_cg, strong": Spread(0.69, 0.35, 2.0),
 }
 # For kinds that no problem was chosen for, such as a loss with kinks.
 UNSEEN = Spread(1.0, 0.3, 4.0)
@@ -123,7 +124,9 @@ def kind_of(method: str, costs: Costs) -> str:
         return f"dual_cd, n {'≥' if costs.tall else '<'} d"
     if method == "newton" and costs.small:
         return "newton, small"
-    return "newton_cg, brief" if method == "newton_cg" and costs.brief else method
+    if method == "newton_cg" and (costs.brief or costs.is_strong):
+        return "newton_cg, brief" if costs.brief else "newton_cg, strong"
+    return method
 
 
 def _priced(choice: Choice, passes: float, nanoseconds: float, kind: str) -> Expected:

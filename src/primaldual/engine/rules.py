@@ -135,7 +135,7 @@ class Facts:
         if method == "gram_newton":
             return self.costs.gram()
         if method == "newton_cg":
-            return min(self.products, self.costs.strong())
+            return self.costs.strong() if self.costs.is_strong else self.products
         known = {"newton": "newton", "ssnal": "kinks"}
         return float(getattr(self, known.get(method, "descent")))
 
