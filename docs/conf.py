@@ -103,7 +103,7 @@ def setup(app):
     """Write the pages of the reference before Sphinx looks for pages."""
     generate_reference.write(HERE / "reference")
     app.connect("autodoc-process-docstring", prepared, priority=100)
-    app.connect("html-page-context", without_wrong_anchors)
+    app.connect("html-page-context", mended)
     if not WITH_GALLERY:
         app.connect("source-read", without_gallery)
 
@@ -113,11 +113,13 @@ def prepared(app, kind, name, thing, options, lines):
     lines[:] = generate_reference.with_own_sections(generate_reference.escaped(lines))
 
 
-def without_wrong_anchors(app, name, template, context, doctree):
-    """Lead from the source to a page and not to a place in it.
+def mended(app, name, template, context, doctree):
+    """Give the page on benchmarks its filters; lead from source to a page, not a place in it.
 
     The anchors are wrong where some names of a file are imported from it, others from the package.
     """
+    if name == "benchmarks":
+        app.add_js_file("benchmarks.js")
     if name.startswith("_modules/"):
         back = r'(class="viewcode-back" href="[^"#]*)#[^"]*'
         context["body"] = re.sub(back, r"\1", context["body"])

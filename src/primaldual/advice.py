@@ -309,7 +309,7 @@ class Advice:
 
         return advice_figure(self)
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         from .report import advice_html
 
         return advice_html(self)

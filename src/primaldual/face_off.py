@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from .problem import Problem
 from .result import Progress, Result
 from .samplings import Sampling
 from .solver import require_usable, solve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # The name of the engine, which picks a method and may change it: no theory states its work.
 ENGINE = "auto"
@@ -102,6 +105,17 @@ class FaceOff:
                 f"{np.mean([run.seconds for run in runs]):>11.3g}{gap:>11.1e}{mark}"
             )
         return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """The gap of every contender against passes and seconds, as a matplotlib figure."""
+        from .report import faceoff_figure
+
+        return faceoff_figure(self)
+
+    def _repr_html_(self) -> str:
+        from .report import faceoff_html
+
+        return faceoff_html(self)
 
 
 def faceoff(

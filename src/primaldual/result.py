@@ -193,7 +193,7 @@ class Result:
 
         return result_figure(self)
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         from .report import result_html
 
         return result_html(self)

@@ -169,3 +169,28 @@ def test_the_converter_converts(browser, site):
     shown = {name: float(browser.evaluate(f"document.getElementById('cv-{name}').value"))
              for name in ("lam", "C", "C2", "alpha", "snap")}  # fmt: skip
     assert shown == {"lam": 0.001, "C": 2.0, "C2": 1.0, "alpha": 0.5, "snap": 0.5}
+
+
+@needs_chromium
+def test_the_filters_of_the_benchmarks_filter(browser, site):
+    """The rows that are left, and the numbers above them, are those that were asked for."""
+    browser.open(site / "benchmarks.html")
+    visible = (
+        "[...document.querySelectorAll('article table')].find(t => t.tHead &&"
+        " t.tHead.textContent.includes('best peer at 1e-6')).tBodies[0].rows"
+    )
+    shown = f"[...{visible}].filter(r => !r.hidden).map(r => [...r.cells].map(c => c.innerText))"
+    everything = browser.evaluate(shown)
+    browser.evaluate(
+        "for (const [name, value] of [['loss', 'logistic'], ['target', '0'], ['which', 'behind']])"
+        " { const field = document.getElementById('bench-' + name); field.value = value;"
+        " field.dispatchEvent(new Event('input')); }"
+    )
+    left = browser.evaluate(shown)
+    expected = [row for row in everything if row[1] == "logistic" and row[2][0].isdigit()
+                and float(row[2]) > 1]  # fmt: skip
+    assert 0 < len(left) < len(everything)
+    assert left == expected
+    told = browser.evaluate("document.getElementById('bench-summary').innerText")
+    assert told.startswith(f"{len(left)} of {len(everything)} tasks; at 1e-3")
+    assert told.endswith(f"behind on {len(left)} of {len(left)}.")

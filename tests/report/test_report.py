@@ -419,18 +419,31 @@ def test_a_drawing_takes_the_colour_of_the_text_and_has_ids_of_its_own():
     assert drawing("other") == other, "the same figure gives the same text"
 
 
-def test_advice_and_result_show_themselves_in_a_notebook():
+def test_advice_result_and_faceoff_show_themselves_in_a_notebook():
     problem = random_problem(seed=0, as_sparse=True)
-    advice, result = advise(problem), solve(problem, seed=0)
-    for thing, panels in ((advice, 3), (result, 2)):
+    advice, result, outcome = advise(problem), solve(problem, seed=0), faceoff(problem)
+    known = {
+        advice: (str(advice.verdict), advice.theory.reason, 3, 2),
+        result: (result.status.value, f"{result.certificate.primal:.10g}", 2, 1),
+        outcome: (numbers(outcome)["verdict"]["headline"], "nsync", 2, 1),
+    }
+    for thing, (first, second, panels, tables) in known.items():
         shown = Page(thing._repr_html_())
-        assert str(thing) in "".join(shown.words)
+        assert first in "".join(shown.words) and second in "".join(shown.words)
         assert len(shown.named("svg")) == 1
+        assert len(shown.named("table")) == tables
         figure = thing.plot()
         assert len(figure.axes) == panels
         assert figure._repr_html_().startswith("<svg")
     bare = advice.without_data()
     assert bare == advice and len(bare.plot().axes) == 1
+
+
+def test_curves_begin_at_gap_one_before_any_pass():
+    outcome = faceoff(random_problem(seed=0))
+    for thing in (outcome, outcome.results["quartz"][0]):
+        for curve in thing.plot().axes[0].lines[: len(outcome.results)]:
+            assert curve.get_xdata()[0] == 0 and curve.get_ydata()[0] == 1
 
 
 def test_the_curve_has_the_colour_of_the_side():
@@ -453,8 +466,9 @@ def test_without_matplotlib_the_text_is_shown_and_the_extra_named():
         "from primaldual import Problem, advise, faceoff, solve\n"
         "from primaldual.report import numbers, page\n"
         "problem = Problem(np.eye(3), [1, -1, 1], lam=0.1)\n"
-        "assert advise(problem)._repr_html_() is None and solve(problem)._repr_html_() is None\n"
         "outcome = faceoff(problem)\n"
+        "for thing in (advise(problem), solve(problem), outcome):\n"
+        "    assert '<table>' in thing._repr_html_() and '<svg' not in thing._repr_html_()\n"
         "numbers(outcome)\n"
         "for call in (advise(problem).plot, lambda: page(outcome)):\n"
         "    try:\n"

@@ -177,6 +177,8 @@ def faceoff(
         _require_page(html, file)
     if file is None:
         problems = _embedded_problems()
+        if not answer.as_json:
+            _open_demo(names, tol)
     else:
         given = data.prepared(file, source, asked)
         made = data.problem(given, strength, asked.epsilon, intercept)
@@ -184,17 +186,19 @@ def faceoff(
         problems = iter([(title, made, given.table.feature_names)])
     outcomes = []
     for number, (title, problem, features) in enumerate(problems, start=1):
-        if not answer.as_json:
+        if file is not None and not answer.as_json:
             _introduce(title, problem)
         outcome = _run(problem, names, tol, max_passes, max_time, seed)
         outcomes.append({"title": title, **_numbers(outcome)})
         if not answer.as_json:
-            _conclude(outcome)
+            _conclude(outcome) if file is not None else _show_briefly(outcome, title)
         if html is not None:
             place = html if file is not None else html.with_stem(f"{html.stem}-{number}")
             _write_page(outcome, place, features, title)
     if answer.as_json:
         say_json(outcomes[0] if file is not None else {"problems": outcomes})
+    elif file is None:
+        _close_demo(outcomes, tol)
 
 
 def _require_page(html: Path, file: str | None) -> None:
@@ -226,6 +230,41 @@ def _introduce(title: str, problem: Problem) -> None:
     say()
     say(str(ask(problem)))
     say()
+
+
+def _open_demo(names: list[str], tol: float) -> None:
+    """What will happen, in three lines."""
+    say("Three small problems, solved by one feature at a time (primal) and one example (dual).")
+    say("Before each race theory names the side that needs less work; the race tells if it does.")
+    also = "; so does the engine (auto), which is what a fit takes" if "auto" in names else ""
+    say(f"All run to a certified relative gap of {tol:g}{also}.")
+    say()
+
+
+def _show_briefly(outcome: FaceOff, title: str) -> None:
+    """Prediction and race of one problem of the demonstration."""
+    from ..wording import times
+
+    theory = outcome.advice.theory
+    say(title, bold=True)
+    say(f"Theory: {theory.side}, {times(max(theory.ratio, 1 / theory.ratio))} less work.")
+    say(str(outcome))
+    say(f"{_numbers(outcome)['verdict']['headline']}.", bold=True)
+    say()
+
+
+def _close_demo(outcomes: list[dict[str, Any]], tol: float) -> None:
+    """What was shown, in three lines."""
+    from ..wording import number
+
+    held = sum(outcome["verdict"]["prediction"] == "held" for outcome in outcomes)
+    winners = ", ".join(str(outcome["verdict"]["winner"] or "no side") for outcome in outcomes)
+    say(f"Shown: theory named the winner on {held} of {len(outcomes)} problems ({winners}).")
+    engine = [one["contenders"]["auto"] for one in outcomes if "auto" in one["contenders"]]
+    took = ", ".join(number(entry["passes"]) for entry in engine)
+    if took:
+        say(f"The engine, which may use any method, took {took} passes to a certified {tol:g}.")
+    say("Your data: primaldual faceoff FILE; a model to keep: primaldual fit FILE -o MODEL.")
 
 
 def _conclude(outcome: FaceOff) -> None:

@@ -82,6 +82,28 @@ def result_figure(result: Result) -> Figure:
     return figure
 
 
+def faceoff_figure(outcome: FaceOff) -> Figure:
+    """The relative gap of every contender against passes and against seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primaldual import Problem, faceoff
+    >>> X = np.random.default_rng(0).standard_normal((50, 4))
+    >>> figure = faceoff(Problem(X, np.sign(X[:, 0]), lam=0.02)).plot()
+    >>> len(figure.axes)
+    2
+    """
+    require_plots("matplotlib")
+    with look():
+        figure = new_figure(8.4, 3.2)
+        passes, seconds = figure.subplots(1, 2, sharey=True)
+        draw_gap(passes, outcome.results, "passes", outcome.tol, outcome.fastest)
+        draw_gap(seconds, outcome.results, "seconds", outcome.tol, outcome.fastest)
+        seconds.set_ylabel("")
+    return figure
+
+
 def spread_figure(problem: Problem, side: Literal["features", "examples"]) -> Figure:
     """One panel of the page: how the nonzeros are spread over features or examples."""
     return _panel(draw_spread, problem, side)
@@ -285,11 +307,16 @@ def _unit(what: Literal["passes", "seconds"], longest: float) -> tuple[float, st
 
 
 def _curve(run: Result, what: Literal["passes", "seconds"]) -> tuple[FloatArray, FloatArray]:
-    """The points that can be drawn: finite gaps, zeros lifted to the smallest positive one."""
+    """The points that can be drawn, from what w = 0 proves before any pass: a gap of 1.
+
+    Gaps are finite, and zeros lifted to the smallest positive one.
+    """
     at, gap = getattr(run.trace, what), run.trace.relative_gap
     shown = np.isfinite(gap)
     at, gap = at[shown], gap[shown]
     positive = gap[gap > 0]
+    if len(at) and at[0] > 0:
+        at, gap = np.concatenate([[0.0], at]), np.concatenate([[1.0], gap])
     return at, np.maximum(gap, positive.min() if len(positive) else 1e-17)
 
 
