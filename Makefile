@@ -12,7 +12,7 @@ COVERED = tests/smoke tests/cli/test_cli_parts.py tests/estimators/test_paramete
   tests/solver/test_bad_input.py tests/test_binary.py tests/test_complexity.py \
   tests/test_container.py tests/test_models.py
 
-.PHONY: demo test coverage lint bench docs browser clean
+.PHONY: demo test coverage lint bench docs wheel browser clean
 
 demo: $(VENV)/.base
 	$(BIN)/primaldual faceoff
@@ -40,6 +40,10 @@ bench: $(VENV)/.bench
 docs: $(VENV)/.docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W -n -j 2 -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+# Two wheels in dist: a plain one, and one for this platform that carries compiled kernels.
+wheel: $(VENV)/.base
+	$(BIN)/python packaging/build_wheel.py
 
 # Chromium for the test of the report page. Where it cannot be had, that test is skipped.
 browser:

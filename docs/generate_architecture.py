@@ -83,6 +83,7 @@ def imports() -> dict[str, set[str]]:
     # These show or save themselves with the help of a layer above, loaded when asked for.
     found["advice"].discard("report")
     found["result"].discard("report")
+    found["face_off"].discard("report")
     found["estimators"].discard("models")
     return found
 

@@ -60,7 +60,7 @@ ALONE = {
     "shards": {"writing", "_types", "files", "parts"},
 }
 # These show themselves in a notebook by the report, which they import when asked to.
-SHOWN = {"advice", "result"}
+SHOWN = {"advice", "face_off", "result"}
 # Estimators save themselves as a model, which is imported when asked to.
 SAVED = {"estimators"}
 # The doors import what they like, inside their functions.

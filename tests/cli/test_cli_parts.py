@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from primaldual import estimators, files
-from primaldual.cli import ask, care, data, groups, live, options, terminal
+from primaldual.cli import ask, data, groups, live, options, terminal, warmup
 from primaldual.cli.options import Loss, Task
 from primaldual.files import Table
 from primaldual.files.memory import ADVICE
@@ -57,7 +57,7 @@ def test_formats_and_fillings_are_those_of_the_readers(tmp_path):
 def test_warmup_runs_every_method_of_the_engine_that_takes_the_loss(loss, monkeypatch):
     ran = set()
     monkeypatch.setattr("primaldual.solver.solve", lambda problem, name, **rest: ran.add(name))
-    care._compile_for(loss)
+    warmup._compile_for(loss)
     assert ran >= {"auto", "dual_cd", "ssnal"}
     assert (ran >= {"nsync", "quartz", *ENGINE}) == (loss == "squared_hinge")
 

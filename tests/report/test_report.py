@@ -422,12 +422,12 @@ def test_a_drawing_takes_the_colour_of_the_text_and_has_ids_of_its_own():
 def test_advice_result_and_faceoff_show_themselves_in_a_notebook():
     problem = random_problem(seed=0, as_sparse=True)
     advice, result, outcome = advise(problem), solve(problem, seed=0), faceoff(problem)
-    known = {
-        advice: (str(advice.verdict), advice.theory.reason, 3, 2),
-        result: (result.status.value, f"{result.certificate.primal:.10g}", 2, 1),
-        outcome: (numbers(outcome)["verdict"]["headline"], "nsync", 2, 1),
-    }
-    for thing, (first, second, panels, tables) in known.items():
+    known = [
+        (advice, str(advice.verdict), advice.theory.reason, 3, 2),
+        (result, result.status.value, f"{result.certificate.primal:.10g}", 2, 1),
+        (outcome, numbers(outcome)["verdict"]["headline"], "nsync", 2, 1),
+    ]
+    for thing, first, second, panels, tables in known:
         shown = Page(thing._repr_html_())
         assert first in "".join(shown.words) and second in "".join(shown.words)
         assert len(shown.named("svg")) == 1
@@ -439,11 +439,11 @@ def test_advice_result_and_faceoff_show_themselves_in_a_notebook():
     assert bare == advice and len(bare.plot().axes) == 1
 
 
-def test_curves_begin_at_gap_one_before_any_pass():
+def test_curves_begin_before_any_pass_at_a_gap_of_at_most_one():
     outcome = faceoff(random_problem(seed=0))
     for thing in (outcome, outcome.results["quartz"][0]):
         for curve in thing.plot().axes[0].lines[: len(outcome.results)]:
-            assert curve.get_xdata()[0] == 0 and curve.get_ydata()[0] == 1
+            assert curve.get_xdata()[0] == 0 and 0 < curve.get_ydata()[0] <= 1
 
 
 def test_the_curve_has_the_colour_of_the_side():

@@ -23,7 +23,7 @@ WHOLE = ("losses", "data")
 # Files that decide where kernels are kept and when they are compiled, not what is in them.
 POLICY = {
     PACKAGE / "_numba" / f"{name}.py"
-    for name in ("announce", "cache", "disk", "folders", "interrupts", "locks")
+    for name in ("announce", "cache", "disk", "folders", "interrupts", "locks", "shipped")
 }
 # When this process began to import the package, in seconds since 1970.
 BEGAN = time.time()

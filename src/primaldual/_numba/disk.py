@@ -4,6 +4,9 @@ A file is a line that names the format, the SHA-256 of the rest, and the rest: a
 Numba needs to load the machine code. It is unpickled only if the file is trusted (``folders``) and
 the digest fits, so that neither another user's file nor a damaged one is run. Whatever is wrong
 with a file, or with the disk: the kernel is compiled.
+
+A wheel may carry such files as well (``shipped``). They are read where the user's own cache has
+none, and are never written.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import numba
 from numba.core import compiler
 from numba.core.serialize import dumps
 
-from . import folders
+from . import folders, shipped
 from .announce import announce
 from .cache import folder_name
 from .locks import Lock
@@ -64,6 +67,8 @@ class KernelCache:
         context.refresh()
         name = self._name(signature, context.codegen())
         found = None if name is None else self._found(name, signature, context)
+        if found is None and name is not None:
+            found = self._shipped(signature, context)
         if found is None and name is not None and self._waited_for(name):
             found = self._found(name, signature, context)  # another process has compiled it
         if found is None:
@@ -121,6 +126,10 @@ class KernelCache:
 
     def _name(self, signature: Any, codegen: Any) -> str | None:
         """The name of the file of a version; None if it is not to be kept."""
+        return self._named(signature, codegen.magic_tuple())
+
+    def _named(self, signature: Any, target: tuple[str, ...]) -> str | None:
+        """The same for a target: system, processor and its features."""
         if not self.is_enabled or not _is_ours(signature) or folder_name(self.function) is None:
             return None
         cells = self.function.__closure__ or ()
@@ -129,7 +138,7 @@ class KernelCache:
         except Exception:  # whatever a value of the user's says to being pickled
             return None
         made_of = (
-            _described(signature), codegen.magic_tuple(), numba.__version__, sys.version_info[:3],
+            _described(signature), target, numba.__version__, sys.version_info[:2],
             hashlib.sha256(self.function.__code__.co_code).hexdigest(),
             hashlib.sha256(closure).hexdigest(), self.function.__code__.co_firstlineno,
         )  # fmt: skip
@@ -141,15 +150,34 @@ class KernelCache:
         for root in folders.places().read:
             folder = root / str(folder_name(self.function))
             content = _read(folder / name) if _is_safe(folder, root) else None
-            if content is None:
-                continue
-            try:
-                stored, payload = pickle.loads(content)
-                if stored == signature:
-                    return compiler.CompileResult._rebuild(context, *payload)
-            except Exception:
-                continue  # of another version of a library: compile again
+            found = _rebuilt(content, signature, context)
+            if found is not None:
+                return found
         return None
+
+    def _shipped(self, signature: Any, context: Any) -> Any:
+        """The kernel as it came with the wheel, if it did and this processor can run it."""
+        target = shipped.target(context.codegen().magic_tuple())
+        name = None if target is None else self._named(signature, target)
+        folder = folder_name(self.function)
+        if name is None or folder is None:
+            return None
+        # Whoever can write there can write this file too: nothing is asked but the digest.
+        content = _read(shipped.FOLDER / folder / name, is_ours=True)
+        return _rebuilt(content, signature, context)
+
+
+def _rebuilt(content: bytes | None, signature: Any, context: Any) -> Any:
+    """The kernel in a file; None if there is none for this signature."""
+    if content is None:
+        return None
+    try:
+        stored, payload = pickle.loads(content)
+        if stored == signature:
+            return compiler.CompileResult._rebuild(context, *payload)
+    except Exception:
+        pass  # of another version of a library: compile again
+    return None
 
 
 @cache
@@ -169,12 +197,12 @@ def _made(root: Path, name: str) -> Path | None:
     return root / name if _is_safe(root / name, root) else None
 
 
-def _read(path: Path) -> bytes | None:
-    """What is in a file, if it is trusted and undamaged."""
+def _read(path: Path, is_ours: bool = False) -> bytes | None:
+    """What is in a file, if it is undamaged and trusted, or part of this package."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(path, flags | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            whole = file.read() if folders.is_trusted(file.fileno()) else b""
+            whole = file.read() if is_ours or folders.is_trusted(file.fileno()) else b""
     except (OSError, MemoryError):
         return None
     begin = len(_FORMAT) + _DIGEST

@@ -13,7 +13,7 @@ import typer
 
 import primaldual
 
-from . import ask, care, info, path, shard, train, use
+from . import ask, care, info, path, shard, train, use, warmup
 from .groups import expanded
 from .options import Command, Group
 from .terminal import INTERRUPTED, Interrupted, guarded, say
@@ -55,7 +55,7 @@ for _command in (
     use.score,
     info.info,
     path.path,
-    care.warmup,
+    warmup.warmup,
     care.doctor,
     care.reproduce,
 ):

@@ -1,4 +1,4 @@
-"""Around the work: ``warmup``, ``doctor``, and ``reproduce`` for the paper."""
+"""Around the work: ``doctor``, and ``reproduce`` for the paper."""
 
 from __future__ import annotations
 
@@ -12,103 +12,10 @@ import typer
 
 from .groups import Answer
 from .live import working
-from .options import Loss
-from .terminal import duration, say, say_json
+from .terminal import say, say_json
 
 _LIBRARIES = ("primaldual", "numpy", "scipy", "numba", "scikit-learn", "typer", "rich")
 _EXTRAS = ("polars", "matplotlib", "jinja2")
-_WARMED = (Loss.logistic, Loss.squared, Loss.squared_hinge)
-
-
-def warmup(
-    answer: Answer,
-    loss: Annotated[
-        list[Loss] | None,
-        typer.Option("--loss", help="Only these losses; can be repeated."),
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All losses; takes some minutes.")
-    ] = False,
-) -> None:
-    """Compile the kernels ahead, so that the first fit is as quick as the others."""
-    losses = list(Loss) if everything else loss or list(_WARMED)
-    with working("starting the compiler") as say_now:
-        from .._numba.compile import seconds_compiling
-        from .._numba.folders import places
-
-        before, began = seconds_compiling(), time.perf_counter()
-        _compile_reader()
-        for one in losses:
-            say_now(f"compiling for {one.value}")
-            _compile_for(one.value)
-        if Loss.logistic in losses:
-            say_now("compiling for several classes")
-            _compile_for_classes()
-    compiled = seconds_compiling() - before
-    if answer.as_json:
-        facts = {"losses": [one.value for one in losses], "seconds_compiling": compiled}
-        say_json({**facts, "seconds": time.perf_counter() - began, "cache": str(places().write)})
-        return
-    say(
-        f"Ready for {', '.join(one.value for one in losses)}: {duration(compiled)} of compiling "
-        f"in {duration(time.perf_counter() - began)}."
-    )
-    place = places().write
-    say(f"Kernels are kept in {place}" if place else "Kernels are not kept: there is no cache.")
-
-
-def _compile_reader() -> None:
-    """Read a file of LIBSVM text."""
-    import tempfile
-
-    from .. import files
-
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "tiny.svm"
-        place.write_text("1 1:0.5\n-1 2:1\n")
-        files.read(place)
-
-
-def _compile_for(loss: str) -> None:
-    """Run the engine's methods and the paper's on tiny data, dense and sparse."""
-    from ..advice import advise
-    from ..methods import ENGINE, METHODS
-    from ..problem import Problem
-    from ..solver import solve
-
-    matrices, y = _tiny()
-    for data in matrices:
-        for intercept in (False, True):
-            problem = Problem(data, y, loss, lam=0.1, fit_intercept=intercept)
-            advise(problem)
-            for name in ("auto", *ENGINE, "nsync", "quartz"):
-                kind = METHODS.get(name)
-                if kind is not None and kind.smooth_only and not problem.is_smooth:
-                    continue
-                solve(problem, name, tol=1e-12, max_passes=3, seed=0, callback=lambda check: None)
-
-
-def _compile_for_classes() -> None:
-    import numpy as np
-
-    from ..estimators import LogisticRegression
-
-    matrices, y = _tiny()
-    labels = np.arange(len(y)) % 3
-    for data in matrices:
-        for side in ("primal", "dual"):
-            LogisticRegression(side=side, tol=1e-3).fit(data, labels)
-
-
-def _tiny() -> Any:
-    """A dense and a sparse matrix, and labels."""
-    import numpy as np
-    from scipy import sparse
-
-    rng = np.random.default_rng(0)
-    dense = rng.standard_normal((40, 4))
-    thin = sparse.random_array((40, 60), density=0.05, format="csr", rng=rng)
-    return (dense, thin), np.where(dense[:, 0] > 0, 1.0, -1.0)
 
 
 def doctor(answer: Answer) -> None:
