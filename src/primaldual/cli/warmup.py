@@ -160,6 +160,7 @@ def do(job: str) -> float:
     else:
         _compile_for(name)
         _compile_storages(name)
+        _compile_text(name)
     return seconds_compiling() - before
 
 
@@ -209,6 +210,20 @@ def _compile_storages(loss: str) -> None:
                 kind = METHODS.get(name)
                 if kind is None or problem.is_smooth or not kind.smooth_only:
                     solve(problem, name, tol=1e-12, max_passes=3, seed=0)
+
+
+def _compile_text(loss: str) -> None:
+    """Advice and a solve on what texts look like: rows of many lengths, indices of 32 bits."""
+    from ..advice import advise
+    from ..datasets import labels, zipf_text
+    from ..problem import Problem
+    from ..solver import solve
+
+    X = zipf_text(d=300, n=100, seed=0)
+    for intercept in (False, True):
+        problem = Problem(X, labels(X, seed=1), loss, lam=0.01, fit_intercept=intercept)
+        str(advise(problem))
+        solve(problem, seed=0)
 
 
 def _compile_estimators(loss: str) -> None:
