@@ -242,7 +242,7 @@ def _compile_estimators(loss: str) -> None:
         for target in targets:
             for data in matrices:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # what tiny random data may be told of
+                    warnings.simplefilter("ignore")  # such as those about data this small
                     getattr(estimators, name)().fit(data, target)
     if loss == "logistic":
         for data in matrices[:2]:
