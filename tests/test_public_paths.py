@@ -28,6 +28,7 @@ PATHS = {
         "RidgeCV",
         "RidgeClassifier",
         "RidgeClassifierCV",
+        "loo",
         "path",
         "to_sklearn",
     ],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RidgeClassifier,
         RidgeClassifierCV,
         RidgeCV,
+        loo,
         path,
     )
     from .face_off import FaceOff, faceoff
@@ -53,6 +54,7 @@ _HOME = {
     "RidgeCV": "estimators",
     "RidgeClassifier": "estimators",
     "RidgeClassifierCV": "estimators",
+    "loo": "estimators",
     "path": "estimators",
     "LOSSES": "losses",
     "METHODS": "methods",
@@ -96,6 +98,7 @@ __all__ = [
     "advise",
     "faceoff",
     "load",
+    "loo",
     "path",
     "solve",
     "structure_cost",

@@ -135,8 +135,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--allowed", action="store_true", help="print allowed failures, too")
     parser.add_argument("--record", type=Path, help="add all outcomes to this file, as JSON lines")
     parser.add_argument("--list", action="store_true", help="print the files and stop")
-    parser.add_argument("--test-seconds", type=int, default=120, help="per test")
-    parser.add_argument("--file-seconds", type=int, default=1800, help="per file")
+    parser.add_argument("--test-seconds", type=int, default=120, help="of the processor, per test")
+    parser.add_argument("--file-seconds", type=int, default=7200, help="per file")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

@@ -71,12 +71,13 @@ class Recorder:
         def too_long(*_: Any) -> None:
             pytest.fail(f"not finished within {self.seconds} s", pytrace=False)
 
-        signal.signal(signal.SIGALRM, too_long)
-        signal.alarm(self.seconds)
+        # Processor time: the machine may be busy. Who waits for ever is ended with the file.
+        signal.signal(signal.SIGPROF, too_long)
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)
         try:
             return (yield)
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:

@@ -16,8 +16,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 
 from primaldual import load
 from primaldual.estimators import RidgeClassifier, RidgeClassifierCV, RidgeCV
-from primaldual.estimators import loo as loo_module
-from primaldual.estimators.loo import leave_one_out
+from primaldual.estimators import left_out as loo_module
+from primaldual.estimators.left_out import leave_one_out
 
 ALPHAS = (1e-3, 0.1, 1.0, 30.0)
 

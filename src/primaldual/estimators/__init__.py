@@ -5,6 +5,7 @@ from __future__ import annotations
 from .any_loss import LinearClassifier, LinearRegressor
 from .cv import LogisticRegressionCV
 from .huber import HuberRegressor
+from .inference import loo
 from .logistic import LogisticRegression
 from .neighbours import introduce
 from .paths import path
@@ -25,6 +26,7 @@ __all__ = [
     "RidgeCV",
     "RidgeClassifier",
     "RidgeClassifierCV",
+    "loo",
     "path",
     "to_sklearn",
 ]

@@ -35,6 +35,8 @@ from .checks import (
     require_switches,
 )
 from .estimating import estimated
+from .folds import to_dense
+from .inference import Inference
 from .on_parts import OnParts
 from .outcome import Outcome, reason_to_stop
 from .solving import Request, problems_on, solve_all, solve_one
@@ -63,7 +65,7 @@ class Objective(NamedTuple):
     scale: float = 1.0  # scikit-learn's loss divided by this loss
 
 
-class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
+class LinearModel(Inference, OnParts, CallbackSupportMixin, BaseEstimator):
     """The shared part of the estimators; not an estimator by itself."""
 
     _strength = "C"
@@ -367,8 +369,3 @@ class LinearModel(OnParts, CallbackSupportMixin, BaseEstimator):
 def as_rows(vectors: list[FloatArray]) -> FloatArray:
     """A matrix with those rows; a single one is not copied."""
     return vectors[0][np.newaxis] if len(vectors) == 1 else np.stack(vectors)
-
-
-def to_dense(coef: Any) -> Any:
-    """An array, whether ``coef`` is one or is sparse."""
-    return coef.toarray() if sparse.issparse(coef) else coef

@@ -27,6 +27,7 @@ from . import absent
 from .callbacks import with_callbacks
 from .checks import ONLY_L2, checked_weights, require_bool, require_number
 from .folds import accuracies, adopt, predictions, rows
+from .inference import left_out_margins, with_margins
 from .logistic import LogisticRegression
 from .parameters import documented
 from .paths import walk
@@ -53,8 +54,10 @@ class LogisticRegressionCV(LogisticRegression):
     ----------
     Cs : int or array of floats, default=10
         The values of C, or how many of them between 1e-4 and 1e4.
-    cv : int, splitter or iterable, default=None
-        As in scikit-learn: None is 5 stratified folds.
+    cv : int, splitter, iterable or "loo", default=None
+        As in scikit-learn: None is 5 stratified folds. "loo" leaves out every example alone,
+        without refitting, by one Newton step each (see ``primaldual.loo``): one fold with the
+        scores of all examples, for two classes or ``multi_class="ovr"``.
     scoring : str or callable, optional
         As in scikit-learn: None is the accuracy.
         Class weights do not enter the scores; ``sample_weight`` does.
@@ -210,7 +213,8 @@ class LogisticRegressionCV(LogisticRegression):
         to_scorer = MethodMapping().add(caller="score", callee="score")
         to_scorer.add(caller="fit", callee="score")
         router = MetadataRouter(owner=self).add_self_request(self)
-        router.add(splitter=self.cv, method_mapping=to_splitter)
+        splitter = None if self._leaves_one_out() else self.cv
+        router.add(splitter=splitter, method_mapping=to_splitter)
         router.add(scorer=self._scorer(), method_mapping=to_scorer)
         return router
 
@@ -249,8 +253,13 @@ class LogisticRegressionCV(LogisticRegression):
         split, score = self._routed(checked_weights(sample_weight, len(codes)), params)
         self.Cs_ = _values(self.Cs)
         labels = self.classes_[codes]
-        parts = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **split))
-        folds = in_threads(lambda part: self._fold(X, codes, weights, score, *part), parts, X.size)
+        if self._leaves_one_out():
+            folds = [self._left_out(X, codes, weights, score)]
+        else:
+            parts = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **split))
+            folds = in_threads(
+                lambda part: self._fold(X, codes, weights, score, *part), parts, X.size
+            )
         scores = np.array([fold.scores for fold in folds])
         best = float(self.Cs_[scores.sum(axis=0).argmax()])
         final = self._plain(best, verbose=self.verbose, callback=self.callback)
@@ -321,6 +330,31 @@ class LogisticRegressionCV(LogisticRegression):
         scores = []
         for model.C, model.coef_, model.intercept_ in zip(self.Cs_, coefs, intercepts, strict=True):
             scores.append(float(scorer(held_out, labels, **metadata)))
+        return Fold(np.array(scores), coefs, intercepts, iterations)
+
+    def _leaves_one_out(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "loo"
+
+    def _left_out(self, X: Any, codes: Any, weights: FloatArray | None, score: Any) -> Fold:
+        """The scores of all examples for every C, each by the model without it (approximate)."""
+        if self._is_softmax():
+            raise ValueError(
+                "cv='loo' needs one problem per class: the Hessian of the softmax loss is not "
+                "factored. Set multi_class='ovr', or cv to a number of folds."
+            )
+        coefs, intercepts, iterations = self._path(X, codes, weights)
+        total = float(len(codes) if weights is None else weights.sum())
+        columns, scores = self._targets(codes), []
+        first = self._first_problem(X, columns[0], "logistic", 1.0, weights)
+        for C, rows_of, b in zip(self.Cs_, coefs, intercepts, strict=True):
+            lam = self._lam(float(C), total, X)
+            problems = [first.related(lam, column) for column in columns]
+            model = self._plain(float(C))
+            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+            model.coef_, model.intercept_ = rows_of, b
+            with_margins(model, left_out_margins(problems, rows_of, b))
+            scorer = model.score if self.scoring is None else self._knowing_classes(model)
+            scores.append(float(scorer(X, self.classes_[codes], **score)))
         return Fold(np.array(scores), coefs, intercepts, iterations)
 
     def _with_every_class(

@@ -1,4 +1,4 @@
-"""What the estimators that choose by cross-validation share."""
+"""What estimators share that look at some of the examples, or at coefficients of any kind."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def coefficients_of_determination(scores: FloatArray, targets: FloatArray) -> Fl
         return None
     left = ((targets[:, None] - scores) ** 2).sum(axis=0)
     return np.asarray((1.0 - left / apart).mean(axis=1))
+
+
+def to_dense(coef: Any) -> Any:
+    """An array, whether ``coef`` is one or is sparse."""
+    return coef.toarray() if sparse.issparse(coef) else coef
 
 
 def adopt(model: Any, fitted: Any) -> None:

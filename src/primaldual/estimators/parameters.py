@@ -34,7 +34,11 @@ ATTRIBUTES = """dual_coef_ : array
         One entry per check: output, iteration (as ``max_iter`` counts), passes (nonzeros visited
         in units of those of X), seconds, primal, dual, relative_gap, method.
     n_iter_ : int
-        Passes made, Newton steps counted as one."""
+        Passes made, Newton steps counted as one.
+    n_features_in_ : int
+        Features of the data in ``fit``.
+    feature_names_in_ : array of shape (n_features,)
+        Their names, if the data had any."""
 
 
 def documented(owner: Any) -> Any:

@@ -30,7 +30,7 @@ from .folds import (
     rows,
     takes_weights,
 )
-from .loo import leave_one_out
+from .left_out import leave_one_out
 from .paths import walk
 from .threading import in_threads
 

@@ -112,11 +112,13 @@ def leave_one_out(
     return predictions
 
 
-def require_room(decomposed: int, predicted: int, shape: tuple[int, int]) -> None:
+def require_room(
+    decomposed: int, predicted: int, shape: tuple[int, int], what: str = "leave-one-out"
+) -> None:
     """Raise if a dense matrix of that many numbers is too large."""
     if max(decomposed, predicted) > MOST_ENTRIES:
         raise ValueError(
-            f"leave-one-out needs dense matrices of up to {max(decomposed, predicted)} numbers for "
+            f"{what} needs dense matrices of up to {max(decomposed, predicted)} numbers for "
             f"{shape[0]} × {shape[1]} data, above {MOST_ENTRIES}. Set cv, for example cv=5."
         )
 
