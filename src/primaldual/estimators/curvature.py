@@ -6,7 +6,7 @@ With the rows x̃_j = (x_j, 1), g_j = c_j φ'_j and h_j = c_j φ''_j at the solu
     H = Σ_j h_j x̃_j x̃_jᵀ + Λ,        q_j = x̃_jᵀ H⁻¹ x̃_j.
 
 One Newton step without example j moves its own margin by q_j g_j/(1 − q_j h_j): exact if φ is
-quadratic, an approximation otherwise (approximate leave-one-out, ALO).
+quadratic, an approximation otherwise.
 """
 
 from __future__ import annotations
