@@ -152,7 +152,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 
 def escaped(lines: list[str]) -> list[str]:
-    """A docstring in which |r| is an absolute value, and not a name to be substituted.
+    """A docstring in which |r| is an absolute value, and f(*all) a call, not markup.
 
     Code is left as it is: between double backticks, in examples, and in blocks after "::".
     """
@@ -165,7 +165,7 @@ def escaped(lines: list[str]) -> list[str]:
             block = -1
         if block < 0 and not in_example:
             parts = re.split(r"(``.*?``)", line)
-            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            parts[::2] = [re.sub(r"\||\*(?=\w+[,)])", r"\\\g<0>", part) for part in parts[::2]]
             found.append("".join(parts))
             if line.rstrip().endswith("::"):
                 block = indent
