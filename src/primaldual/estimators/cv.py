@@ -97,7 +97,8 @@ class LogisticRegressionCV(LogisticRegression):
         As a dict: arrays of shape (n_folds, n_cs, n_coefs). The intercept comes last.
     n_iter_ : array of shape (n_folds, n_l1_ratios, n_cs), or (1, n_folds, n_cs)
         Passes made in the folds.
-    l1_ratio_, l1_ratios_ : as in scikit-learn
+    l1_ratio_ : float, always 0
+    l1_ratios_ : array, as in scikit-learn
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)

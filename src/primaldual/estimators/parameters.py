@@ -38,7 +38,7 @@ ATTRIBUTES = """dual_coef_ : array
     n_features_in_ : int
         Features of the data in ``fit``.
     feature_names_in_ : array of shape (n_features,)
-        Their names, if the data had any."""
+        Their names; only if the data had any."""
 
 
 def documented(owner: Any) -> Any:

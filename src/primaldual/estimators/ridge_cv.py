@@ -54,10 +54,12 @@ class RidgeCV(RidgeSearch, Ridge):
         The chosen value, or values with ``alpha_per_target``.
     best_score_ : float or array of shape (n_targets,)
     cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        If ``store_cv_results``: the squared errors of every example left out, times its weight;
-        with ``scoring`` the predictions.
+        Only if ``store_cv_results``: the squared errors of every example left out, times its
+        weight; with ``scoring`` the predictions.
     cv_scores_ : array of shape (n_folds, n_alphas)
         For leave-one-out (1, n_alphas), or (n_targets, n_alphas) with ``alpha_per_target``.
+    solver_ : str
+        The method that finished.
     coef_ : array of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or array of shape (n_targets,)
     {attributes}
@@ -177,10 +179,12 @@ class RidgeClassifierCV(RidgeSearch, RidgeClassifier):
         The chosen value.
     best_score_ : float
     cv_results_ : array of shape (n_samples, n_targets, n_alphas)
-        If ``store_cv_results``: the squared errors of every example left out, times its weight;
-        with ``scoring`` the predictions. There is one target for two classes, otherwise one per
-        class.
+        Only if ``store_cv_results``: the squared errors of every example left out, times its
+        weight; with ``scoring`` the predictions. There is one target for two classes, otherwise
+        one per class.
     cv_scores_ : array of shape (n_folds, n_alphas), or (1, n_alphas) for leave-one-out
+    solver_ : str
+        The method that finished.
     coef_ : array of shape (1, n_features) or (n_classes, n_features)
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
