@@ -75,6 +75,8 @@ def drawn(number: int, largest: int = 3000) -> Fit:
     else:
         name = "logistic" if name == SOFTMAX else name
         y = _targets(rng, X, LOSSES[name].classification)
+        if LOSSES[name]().targets != "any":
+            y = np.exp(np.clip(y, -20.0, 20.0))
     weights = rng.integers(0, 3, n).astype(float) if rng.random() < 0.25 else None
     if weights is not None:
         weights[rng.integers(0, n)] = 1.0
@@ -106,7 +108,7 @@ def _method(rng: Any, name: str) -> str:
     draw = rng.random()
     if name == SOFTMAX or draw < 0.55:
         return "auto"
-    smooth = LOSSES[name]().smoothness < math.inf
+    smooth = LOSSES[name]().smooth
     # Each pair of a loss and a method is compiled: two losses stand for all in the literature.
     plain = draw > 0.9 and name in ("logistic", "squared")
     able = [m for m in METHODS if m not in ENGINE] if plain else list(ENGINE)

@@ -17,6 +17,7 @@ PATHS = {
     "primaldual.complexity": ["Complexity", "structure_cost", "uniform_complexity"],
     "primaldual.datasets": ["labels", "load", "worst_case", "zipf_text"],
     "primaldual.estimators": [
+        "GammaRegressor",
         "HuberRegressor",
         "LinearClassifier",
         "LinearRegressor",
@@ -24,6 +25,8 @@ PATHS = {
         "LinearSVR",
         "LogisticRegression",
         "LogisticRegressionCV",
+        "PoissonRegressor",
+        "QuantileRegressor",
         "Ridge",
         "RidgeCV",
         "RidgeClassifier",

@@ -16,7 +16,7 @@ from .engine.costs import priced_for
 from .engine.forecast import Expected, confidence, expected, interval
 from .engine.forecast_on_parts import ExpectedOnParts, expected_on_parts
 from .methods import METHODS
-from .methods.base import coordinates
+from .methods.base import coordinates, takes_loss
 from .problem import Problem
 from .problem.on_parts import PartsProblem
 from .samplings import Sampling, as_sampling
@@ -412,7 +412,7 @@ def stated_complexity(
     if name not in METHODS:
         raise ValueError(f"methods must be names among {', '.join(METHODS)}, got {name!r}.")
     method = METHODS[name]()
-    if method.smooth_only and not problem.is_smooth:
+    if not takes_loss(method, problem):
         return unbounded(coordinates(problem, method.side))
     if not method.samplings:
         return method.complexity(problem, None)

@@ -36,6 +36,7 @@ VERSION = 1
 ESTIMATORS = {
     name: getattr(estimators, name)
     for name in (
+        "GammaRegressor",
         "HuberRegressor",
         "LinearClassifier",
         "LinearRegressor",
@@ -43,6 +44,8 @@ ESTIMATORS = {
         "LinearSVR",
         "LogisticRegression",
         "LogisticRegressionCV",
+        "PoissonRegressor",
+        "QuantileRegressor",
         "Ridge",
         "RidgeCV",
         "RidgeClassifier",

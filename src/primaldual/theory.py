@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,10 +44,13 @@ class Theory:
 def theory_of(problem: Problem, sampling: str) -> Theory:
     """T of both sides with that sampling, and what it says."""
     sides = (problem.features, problem.examples)
-    if not problem.is_smooth:
+    if problem.beta == math.inf:
+        name = repr(loss_name(problem.loss))
         reason = (
-            f"the loss {loss_name(problem.loss)!r} has kinks, so that β and with it both bounds "
-            "are infinite; only the dual has coordinate steps."
+            f"the loss {name} has a φ'' without a bound: β and with it both bounds are infinite."
+            if problem.is_smooth
+            else f"the loss {name} has kinks, so that β and with it both bounds are infinite; only "
+            "the dual has coordinate steps."
         )
         return Theory(unbounded(sides[0]), unbounded(sides[1]), "dual", reason)
     if sampling == "importance":

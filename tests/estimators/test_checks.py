@@ -6,6 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from primaldual.estimators import (
+    GammaRegressor,
     HuberRegressor,
     LinearClassifier,
     LinearRegressor,
@@ -13,6 +14,8 @@ from primaldual.estimators import (
     LinearSVR,
     LogisticRegression,
     LogisticRegressionCV,
+    PoissonRegressor,
+    QuantileRegressor,
     Ridge,
     RidgeClassifier,
     RidgeClassifierCV,
@@ -30,6 +33,10 @@ ESTIMATORS = [
     LinearSVR(loss="squared_epsilon_insensitive"),
     HuberRegressor(),
     LinearRegressor(),
+    QuantileRegressor(),
+    QuantileRegressor(quantile=0.9),
+    PoissonRegressor(),
+    GammaRegressor(),
     LogisticRegressionCV(Cs=3, cv=3),
     RidgeCV(),
     RidgeCV(cv=3),

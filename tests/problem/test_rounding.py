@@ -24,6 +24,8 @@ def scaled_problem(loss, seed, spread=12, fit_intercept=False, weights=False, n=
     y = rng.standard_normal(n)
     if LOSSES[loss].classification:
         y = np.where(y > 0, 1.0, -1.0)
+    elif LOSSES[loss]().targets != "any":
+        y = np.exp(y)
     c = rng.integers(0, 3, n) + (np.arange(n) < 2) if weights else None
     lam = 10.0 ** rng.uniform(-10, 0)
     return Problem(X, y, loss, lam, sample_weight=c, fit_intercept=fit_intercept)

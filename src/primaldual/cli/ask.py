@@ -51,7 +51,7 @@ def advise(
     with working("looking at the data"):
         from ..advice import advise as ask
 
-        problem = _fitted_on(given, strength, asked.epsilon, not no_intercept)
+        problem = _fitted_on(given, strength, asked.parameter_of(given.loss), not no_intercept)
         advice = ask(problem, tol=tol, threads=threads)
     if answer.as_json:
         say_json(_advice_numbers(given, problem, advice))
@@ -181,7 +181,7 @@ def faceoff(
             _open_demo(names, tol)
     else:
         given = data.prepared(file, source, asked)
-        made = data.problem(given, strength, asked.epsilon, intercept)
+        made = data.problem(given, strength, asked.parameter_of(given.loss), intercept)
         title = " ".join(filter(None, (f"{given.describe()}.", given.question())))
         problems = iter([(title, made, given.table.feature_names)])
     outcomes = []

@@ -13,7 +13,7 @@ import typer
 
 from .groups import Asked, Reading, Replaying, Strength
 from .live import working
-from .options import CLASSIFICATION, DOUBLED, WITH_EPSILON, Loss, Task
+from .options import AVERAGED, CLASSIFICATION, DOUBLED, WITH_EPSILON, WITH_QUANTILE, Loss, Task
 from .scaling import Scaling, remarks_on_scale, scaled
 from .terminal import plural, printable, remark, short
 
@@ -36,6 +36,9 @@ _ESTIMATORS = {
     "squared": "Ridge",
     "squared_epsilon_insensitive": "LinearSVR",
     "epsilon_insensitive": "LinearSVR",
+    "pinball": "QuantileRegressor",
+    "poisson": "PoissonRegressor",
+    "gamma": "GammaRegressor",
 }
 
 
@@ -389,7 +392,7 @@ def estimator(
         if name in ("LinearSVC", "LinearSVR"):
             common["loss"] = data.loss
         if epsilon is not None:
-            common["epsilon"] = epsilon
+            common["quantile" if name == "QuantileRegressor" else "epsilon"] = epsilon
     kind = getattr(estimators, name)
     return kind(**_strength(kind, strength, data.loss, data.n), **common)
 
@@ -404,7 +407,8 @@ def _strength(kind: Any, strength: Strength, loss: str, n: int) -> dict[str, flo
         )
     if strength.lam is not None:
         doubled = 2.0 if takes_C and loss in DOUBLED else 1.0
-        return {own: 1.0 / (doubled * strength.lam * n) if takes_C else strength.lam * n}
+        scale = 1.0 if loss in AVERAGED else float(n)
+        return {own: 1.0 / (doubled * strength.lam * n) if takes_C else strength.lam * scale}
     given = getattr(strength, own)
     return {own: 1.0 if given is None else given}
 
@@ -425,11 +429,11 @@ def lam_of(model: Any, loss: str, n: int) -> float:
     parameters = model.get_params()
     if "C" in parameters:
         return 1.0 / ((2.0 if loss in DOUBLED else 1.0) * float(parameters["C"]) * n)
-    return float(parameters["alpha"]) / n
+    return float(parameters["alpha"]) / (1 if loss in AVERAGED else n)
 
 
 def _require_epsilon(loss: str) -> None:
-    if loss not in WITH_EPSILON:
+    if loss not in (*WITH_EPSILON, *WITH_QUANTILE):
         raise typer.BadParameter(
             f"--epsilon is for {', '.join(WITH_EPSILON)}; loss {loss} has no such threshold"
         )

@@ -12,7 +12,9 @@ import typer
 
 from . import terminal
 from .options import (
+    AVERAGED,
     DOUBLED,
+    WITH_QUANTILE,
     Alpha,
     Balanced,
     C,
@@ -30,6 +32,7 @@ from .options import (
     MaxRounds,
     MaxTime,
     NoIntercept,
+    Quantile,
     Quiet,
     Scale,
     Scaled,
@@ -98,6 +101,17 @@ class Asked:
     loss: LossOption = None
     task: TaskOption = Task.auto
     epsilon: Epsilon = None
+    quantile: Quantile = None
+
+    def parameter_of(self, loss: str) -> float | None:
+        """The parameter of the loss that was given; refused if it is that of another loss."""
+        if self.quantile is None:
+            return self.epsilon
+        if self.epsilon is not None or loss not in WITH_QUANTILE:
+            raise typer.BadParameter(
+                f"--quantile is for {', '.join(WITH_QUANTILE)}; loss {loss} has none"
+            )
+        return self.quantile
 
 
 @dataclass(frozen=True)
@@ -138,7 +152,9 @@ class Strength:
         if self.lam is not None:
             return self.lam
         if self.alpha is not None:
-            return self.alpha / n
+            return self.alpha if loss in AVERAGED else self.alpha / n
+        if loss in AVERAGED and self.C is None:
+            return 1.0
         C = 1.0 if self.C is None else self.C
         return 1.0 / ((2.0 if loss in DOUBLED else 1.0) * C * n)
 

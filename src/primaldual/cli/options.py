@@ -62,6 +62,10 @@ class Loss(StrEnum):
     smoothed_epsilon_insensitive = "smoothed_epsilon_insensitive"
     log_cosh = "log_cosh"
     epsilon_insensitive = "epsilon_insensitive"
+    smoothed_pinball = "smoothed_pinball"
+    pinball = "pinball"
+    poisson = "poisson"
+    gamma = "gamma"
 
 
 CLASSIFICATION = tuple(loss.value for loss in list(Loss)[:6])
@@ -71,6 +75,9 @@ WITH_EPSILON = (
     "smoothed_epsilon_insensitive",
     "epsilon_insensitive",
 )
+WITH_QUANTILE = ("pinball", "smoothed_pinball")
+# The scikit-learn models with these losses average them: their alpha is λ itself.
+AVERAGED = ("pinball", "poisson", "gamma")
 # The scikit-learn models with these losses count twice the loss of this library.
 DOUBLED = ("squared_hinge", "squared_epsilon_insensitive")
 
@@ -121,6 +128,12 @@ class Scale(StrEnum):
 def _positive(value: Any) -> Any:
     if value is not None and not 0 < value < float("inf"):
         raise typer.BadParameter(f"must be a positive number, got {value:g}")
+    return value
+
+
+def _fraction(value: float | None) -> float | None:
+    if value is not None and not 0.0 < value < 1.0:
+        raise typer.BadParameter("must be between 0 and 1, both excluded")
     return value
 
 
@@ -258,7 +271,8 @@ Alpha = Annotated[
     float | None,
     typer.Option(
         "--alpha",
-        help="Its strength as scikit-learn's alpha, λ times the number of examples.",
+        help="Its strength as scikit-learn's alpha: λ for pinball, poisson and gamma, else λ times "
+        "the number of examples.",
         callback=_positive,
         rich_help_panel=_MODEL,
     ),
@@ -269,6 +283,15 @@ Epsilon = Annotated[
         "--epsilon",
         help="Threshold of huber and of the ε-insensitive losses.",
         min=0,
+        rich_help_panel=_MODEL,
+    ),
+]
+Quantile = Annotated[
+    float | None,
+    typer.Option(
+        "--quantile",
+        help="The quantile of pinball and smoothed_pinball, between 0 and 1; by default 0.5.",
+        callback=_fraction,
         rich_help_panel=_MODEL,
     ),
 ]

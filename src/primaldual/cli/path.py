@@ -46,7 +46,9 @@ def path(
     def made(part: data.Labelled) -> Any:
         strength = Strength(None, values[0], None)
         parameters = training.parameters(stop)
-        return data.estimator(part, strength, asked.epsilon, training.balanced, **parameters)
+        return data.estimator(
+            part, strength, asked.parameter_of(part.loss), training.balanced, **parameters
+        )
 
     limits = stop.tol, stop.max_passes, stop.max_time
     with using(stop.threads, name="--threads"):

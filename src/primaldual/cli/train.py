@@ -57,7 +57,9 @@ def fit(
             given = data.prepared(file, source, asked)
         parameters = training.parameters(stop)
         with working("loading the solver"):
-            model = data.estimator(given, strength, asked.epsilon, training.balanced, **parameters)
+            model = data.estimator(
+                given, strength, asked.parameter_of(given.loss), training.balanced, **parameters
+            )
         if speaks:
             say(given.describe())
         saving = _saving(checkpoint, checkpoint_every)

@@ -177,21 +177,29 @@ def _compile_reader() -> None:
         files.read(place)
 
 
+def _allowed(y: Any, loss: str) -> Any:
+    """Labels as targets that the loss takes."""
+    from ..losses import LOSSES
+
+    return y if LOSSES[loss]().targets == "any" else abs(y)
+
+
 def _compile_for(loss: str) -> None:
     """Run the engine's methods and the paper's on tiny data, dense and sparse."""
     from ..advice import advise
     from ..methods import ENGINE, METHODS
+    from ..methods.base import takes_loss
     from ..problem import Problem
     from ..solver import solve
 
     (dense, thin, *_), y = _tiny()
     for data in (dense, thin):
         for intercept in (False, True):
-            problem = Problem(data, y, loss, lam=0.1, fit_intercept=intercept)
+            problem = Problem(data, _allowed(y, loss), loss, lam=0.1, fit_intercept=intercept)
             advise(problem)
             for name in ("auto", *ENGINE, "nsync", "quartz"):
                 kind = METHODS.get(name)
-                if kind is not None and kind.smooth_only and not problem.is_smooth:
+                if kind is not None and not takes_loss(kind, problem):
                     continue
                 solve(problem, name, tol=1e-12, max_passes=3, seed=0, callback=lambda check: None)
 
@@ -199,16 +207,17 @@ def _compile_for(loss: str) -> None:
 def _compile_storages(loss: str) -> None:
     """The engine on float32, on sparse ones, and on more features than examples."""
     from ..methods import METHODS
+    from ..methods.base import takes_loss
     from ..problem import Problem
     from ..solver import solve
 
     matrices, y = _tiny()
     for data in matrices[2:]:
         for intercept in (False, True):
-            problem = Problem(data, y, loss, lam=0.1, fit_intercept=intercept)
+            problem = Problem(data, _allowed(y, loss), loss, lam=0.1, fit_intercept=intercept)
             for name in ("auto", "dual_cd", "newton", "newton_cg"):
                 kind = METHODS.get(name)
-                if kind is None or problem.is_smooth or not kind.smooth_only:
+                if kind is None or takes_loss(kind, problem):
                     solve(problem, name, tol=1e-12, max_passes=3, seed=0)
 
 
@@ -221,7 +230,7 @@ def _compile_text(loss: str) -> None:
 
     X = zipf_text(d=300, n=100, seed=0)
     for intercept in (False, True):
-        problem = Problem(X, labels(X, seed=1), loss, lam=0.01, fit_intercept=intercept)
+        problem = Problem(X, _allowed(labels(X, seed=1), loss), loss, lam=0.01, fit_intercept=intercept)
         str(advise(problem))
         solve(problem, seed=0)
 

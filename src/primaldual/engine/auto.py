@@ -47,6 +47,7 @@ class Auto(Method):
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
     smooth_only: ClassVar[bool] = False
+    needs_beta: ClassVar[bool] = False
 
     def __init__(
         self, tol: float = 1e-6, side: str = "auto", warm: bool = False, first: str | None = None
@@ -80,7 +81,7 @@ class Auto(Method):
             method = engine_method(name, self.tol)
         inner = method.start(problem, None, w=w, alpha=alpha, rng=rng)
         state = State(
-            problem, costs, rng, method, name, inner, problem.beta, is_start, tried={name}
+            problem, costs, rng, method, name, inner, problem.curvature, is_start, tried={name}
         )
         state.log, state.next_watch = log, trial_length(name)
         if is_start:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..data.pieces import MOST_PARTS
 from ..methods.engine.newton import starts_on_samples
 from ..methods.engine.newton_cg import product_work
 from ..methods.engine.second_order import hessian_work, is_small
-from ..problem import Problem
+from ..problem import Coordinates, Problem
 from ..problem.base import LinearProblem
 from .machine import MACHINE
 
@@ -264,10 +265,21 @@ class Costs:
 
     # ---- coordinate descent
 
-    @property
+    @cached_property
     def dual_bound(self) -> float:
-        """T_D in passes over the data."""
-        return self.problem.examples.bound if self.problem.is_smooth else math.inf
+        """T_D in passes over the data, by a typical φ'' where β is infinite."""
+        return self._bound(self.problem.examples)
+
+    @cached_property
+    def primal_bound(self) -> float:
+        """T_P in the same way."""
+        return self._bound(self.problem.features)
+
+    def _bound(self, side: Coordinates) -> float:
+        p = self.problem
+        if p.is_smooth and p.beta == math.inf:
+            return replace(side, beta=p.curvature).bound
+        return side.bound
 
     def nearly_orthogonal(self) -> bool:
         """Whether the examples are, by a sample of their angles."""
@@ -278,7 +290,7 @@ class Costs:
         if not self.problem.is_smooth:
             return KINK_EPOCHS if self.tall else KINK_EPOCHS_WIDE
         fall = digits(tol)
-        epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.problem.examples.bound - FREE_BOUND)
+        epochs = 1.0 + EPOCHS_PER_BOUND * fall * (self.dual_bound - FREE_BOUND)
         if self.tall:
             return max(epochs, LEAST_EPOCHS * fall / math.log(1e6))
         if self.sparse:

@@ -163,7 +163,7 @@ def _primal_passes(costs: Costs) -> float:
     """
     problem = costs.problem
     if not costs.tall:
-        return _passes_by_bound(problem.features.bound)
+        return _passes_by_bound(costs.primal_bound)
     guess = AT_BEST
     if is_crowded(problem):
         guess *= CROWDED["sparse" if costs.sparse else "dense"]
@@ -185,7 +185,7 @@ def _rescue(costs: Costs, side: str) -> float:
     if not costs.problem.is_smooth:
         return costs.kinks()
     if side != "dual":
-        offers += [costs.newton(), costs.truncated(costs.problem.beta)]
+        offers += [costs.newton(), costs.truncated(costs.problem.curvature)]
     if side != "primal":
         offers.append(costs.gram())
     return min(offers)

@@ -57,7 +57,7 @@ SMOOTH = {
     "failed": (
         Offer("newton", lambda w: w.costs.newton(), once=True),
         Offer("gram_newton", lambda w: w.costs.gram(), once=True),
-        Offer("newton_cg", lambda w: w.costs.truncated(w.problem.beta), once=True),
+        Offer("newton_cg", lambda w: w.costs.truncated(w.problem.curvature), once=True),
     ),
     # The epochs that were to be a start for Newton's method do not get far.
     "start": (Offer("newton", lambda w: REST_OF_NEWTON * w.costs.newton()),),
@@ -207,7 +207,7 @@ def hand_over(state: State, name: str, method: Method, why: str) -> State:
     inner = method.start(state.problem, None, w=w, alpha=alpha, rng=state.rng)
     state.method, state.name, state.inner = method, name, inner
     state.tried.add(name)
-    state.curvature, state.is_start = state.problem.beta, False
+    state.curvature, state.is_start = state.problem.curvature, False
     state.gaps, state.reactivated, state.unproved = [], [], 0
     state.work = state.active = state.active_set = state.active_nonzeros = 1.0
     state.longest, state.longer = 0.0, 0

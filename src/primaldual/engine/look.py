@@ -115,7 +115,7 @@ def smallest_eigenvalue(problem: Problem, by: str, most: int = DENSE_SPECTRUM) -
     coordinates some steps of Lanczos find the eigenvalue, or a larger number.
     """
     some = sampled(problem) if by == "feature" else problem
-    scale = problem.n / some.n * problem.beta
+    scale = problem.n / some.n * problem.curvature
     if not problem.loss.quadratic:
         scale *= TYPICAL_CURVATURE
     lam_n = problem.lam * problem.n

@@ -208,15 +208,13 @@ DESCENT = (
         "primal_cd",
         TALL,
         lambda f: f.descent > f.costs.primal(),
-        lambda f: (
-            f"n ≥ d, and the dual may need {f.problem.examples.bound:.2g} passes per factor e"
-        ),
+        lambda f: f"n ≥ d, and the dual may need {f.costs.dual_bound:.2g} passes per factor e",
     ),
     Rule(
         "dual_cd",
         ANY,
         None,
-        lambda f: f"the dual needs at most {f.problem.examples.bound:.2g} passes per factor e",
+        lambda f: f"the dual needs at most {f.costs.dual_bound:.2g} passes per factor e",
     ),
 )
 

@@ -215,7 +215,7 @@ class Watch:
             way = math.log(max(p.primal_at_zero / self.target, 2.0))
             cost *= min(max(self.fall / way, LEAST_FRACTION), 1.0)
         if state.active_nonzeros < 1.0:
-            partial = self.costs.truncated(state.active_nonzeros * p.beta)
+            partial = self.costs.truncated(state.active_nonzeros * p.curvature)
             cost = min(cost, CHANGES * state.active_set * partial)
         return cost
 

@@ -6,15 +6,18 @@ from .any_loss import LinearClassifier, LinearRegressor
 from .cv import LogisticRegressionCV
 from .huber import HuberRegressor
 from .inference import loo
+from .log_link import GammaRegressor, PoissonRegressor
 from .logistic import LogisticRegression
 from .neighbours import introduce
 from .paths import path
+from .quantile import QuantileRegressor
 from .ridge import Ridge, RidgeClassifier
 from .ridge_cv import RidgeClassifierCV, RidgeCV
 from .svm import LinearSVC, LinearSVR
 from .twins import to_sklearn
 
 __all__ = [
+    "GammaRegressor",
     "HuberRegressor",
     "LinearClassifier",
     "LinearRegressor",
@@ -22,6 +25,8 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "PoissonRegressor",
+    "QuantileRegressor",
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",

@@ -242,6 +242,12 @@ class LinearRegressor(LinearRegressorBase):
                 f"loss {loss_name(loss)!r} is for classification. Use LinearClassifier, or a "
                 "regression loss such as 'squared'."
             )
+        if loss.targets != "any":
+            name = loss_name(loss)
+            raise ValueError(
+                f"loss {name!r} is of a mean exp(z), which LinearRegressor does not predict. Use "
+                f"{name.capitalize()}Regressor."
+            )
         return Objective(loss)
 
     def to_sklearn(self) -> Any:

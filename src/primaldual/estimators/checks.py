@@ -14,6 +14,7 @@ from .._types import FloatArray
 
 # The names that scikit-learn's classes take as ``solver``. All are taken and none is used.
 LOGISTIC_SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
+GLM_SOLVERS = ("lbfgs", "newton-cholesky")
 RIDGE_SOLVERS = ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs")
 # Of scikit-learn's parameters those that are True or False.
 SWITCHES = ("fit_intercept", "warm_start", "copy_X")

@@ -60,6 +60,7 @@ class Outline:
         self.n, self.d, self.is_smooth = problem.n, problem.d, problem.is_smooth
         self.loss = getattr(problem, "loss", None)  # None: softmax
         self.lam, self.beta = problem.lam, problem.beta
+        self.curvature = getattr(problem, "curvature", problem.beta)
         self.shapes = problem.shapes
         sides = {"feature": problem.features, "example": problem.examples}
         known = {by: (side.counts, side.squared_norms) for by, side in sides.items()}

@@ -84,6 +84,18 @@ def ridge_classifier(model: Any, **parameters: Any) -> Any:
     return shared(model, twin)
 
 
+def glm(model: Any, kind: str, **parameters: Any) -> Any:
+    """A ``PoissonRegressor`` or a ``GammaRegressor``."""
+    twin = getattr(linear_model, kind)(**parameters)
+    twin._base_loss = twin._get_loss()
+    return shared(model, twin)
+
+
+def quantile(model: Any, **parameters: Any) -> Any:
+    """A ``QuantileRegressor``."""
+    return shared(model, linear_model.QuantileRegressor(**parameters))
+
+
 def huber(model: Any, **parameters: Any) -> Any:
     """A ``HuberRegressor``."""
     known = {"scale_": model.scale_, "outliers_": model.outliers_.copy()}

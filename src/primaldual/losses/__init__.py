@@ -30,6 +30,7 @@ from .insensitive import (
     SmoothedEpsilonInsensitive,
     SquaredEpsilonInsensitive,
 )
+from .log_link import Gamma, Poisson
 from .logistic import Logistic
 from .numerical import (
     has_conjugate_slopes,
@@ -41,12 +42,14 @@ from .numerical import (
 )
 from .operations import (
     loss_derivative,
+    loss_local_smoothness,
     loss_loop_slopes,
     loss_loop_value,
     loss_second_derivative,
     loss_slopes,
     loss_value,
 )
+from .pinball import Pinball, SmoothedPinball
 from .probit import Probit
 from .squared import Squared
 from .traits import Loss, loss
@@ -64,20 +67,28 @@ LOSSES: dict[str, type] = {
     "log_cosh": LogCosh,
     "modified_huber": ModifiedHuber,
     "probit": Probit,
+    "smoothed_pinball": SmoothedPinball,
+    "pinball": Pinball,
+    "poisson": Poisson,
+    "gamma": Gamma,
 }
 
 __all__ = [
     "LOSSES",
     "EpsilonInsensitive",
+    "Gamma",
     "Hinge",
     "Huber",
     "LogCosh",
     "Logistic",
     "Loss",
     "ModifiedHuber",
+    "Pinball",
+    "Poisson",
     "Probit",
     "SmoothedEpsilonInsensitive",
     "SmoothedHinge",
+    "SmoothedPinball",
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
@@ -89,6 +100,7 @@ __all__ = [
     "loss_derivative",
     "loss_dual_step",
     "loss_fenchel_gap",
+    "loss_local_smoothness",
     "loss_loop_slopes",
     "loss_loop_value",
     "loss_nearest_dual",

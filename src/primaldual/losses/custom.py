@@ -24,10 +24,11 @@ from .traits import loss as declared
 _KNOWN_AS = {
     "absolute": "EpsilonInsensitive(epsilon=0)",
     "l1": "EpsilonInsensitive(epsilon=0)",
+    "quantile": "Pinball(quantile=...)",
 }
 _REQUIRED = ("value", "derivative", "second_derivative", "smoothness")
 _FUNCTIONS = (*_REQUIRED[:3], "conjugate", "dual_step", "nearest_dual")
-_POSITIVE = ("delta", "smoothing")
+_POSITIVE = ("delta", "smoothing", "quantile")
 # How lines of Numba's messages begin that say where, and not what.
 _LOCATORS = ("During:", "File ", "- ", "There are", "Enable")
 
@@ -85,7 +86,7 @@ def as_loss(loss: Any) -> Loss:
         raise ValueError(
             f"smoothness must be a positive finite number, got {beta!r}. "
             "Set it to a Lipschitz constant of the derivative of the loss; of the losses with "
-            "kinks only 'hinge' and 'epsilon_insensitive' are known."
+            "kinks only 'hinge', 'epsilon_insensitive' and 'pinball' are known."
         )
     return loss if is_custom(loss) else _adopted(loss)
 
@@ -146,8 +147,14 @@ def _checked_parameters(loss: Any) -> Any:
     for name, number in zip(loss._fields, loss, strict=True):
         positive = name in _POSITIVE
         valid = _is_number(number) and math.isfinite(number)
-        if not valid or number < 0.0 or (positive and number == 0.0):
+        above_one = name == "quantile" and valid and number >= 1.0
+        if not valid or number < 0.0 or (positive and number == 0.0) or above_one:
             kind = "positive" if positive else "nonnegative"
+            if name == "quantile":
+                raise ValueError(
+                    f"quantile of {loss_name(loss)!r} must be a number between 0 and 1, both "
+                    f"excluded, got {number!r}. The median is 0.5."
+                )
             raise ValueError(
                 f"{name} of {loss_name(loss)!r} must be a {kind} finite number, got {number!r}. "
                 f"Give {type(loss).__name__}({name}=...) a valid one."
@@ -253,7 +260,8 @@ def _loss_class(
     for method, function, takes_self in functions:
         members[method] = _method_of(function, takes_self)
     parent: Any = base if base is not None else NamedTuple(name, [(f, Any) for f in fields])
-    made = declared(**dict.fromkeys(traits, True))(type(name, (parent,), members))
+    flags: Any = dict.fromkeys(traits, True)
+    made = declared(**flags)(type(name, (parent,), members))
     for trait in set(TRAITS) & set(fields):
         delattr(made, trait)  # a number of the object, which its functions read
     return made

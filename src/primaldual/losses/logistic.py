@@ -12,6 +12,7 @@ from .one_dimensional import (
     MAX_STEPS,
     change_of_dual,
     clip,
+    divergence_series,
     outside,
     sigmoidal_root,
     times_sign,
@@ -45,15 +46,8 @@ def _near_divergence(b: float, m: float, e: float) -> tuple[float, float]:
     smaller = larger / max(e, TINIEST)  # 1/q
     apart = (b if m > 0.0 else 1.0 - b) - e / larger
     low, high = -apart * smaller, apart * larger
-    gap = apart * (high * _logarithmic(high) - low * _logarithmic(low))
+    gap = apart * (high * divergence_series(high) - low * divergence_series(low))
     return gap, abs(apart) * smaller
-
-
-@inlined_in_loops
-def _logarithmic(x: float) -> float:
-    """Σ_k x^(k-2)/(k(k-1)) for k from 2 to 8."""
-    high = 1 / 20 + x * (1 / 30 + x * (1 / 42 + x / 56))
-    return 1 / 2 + x * (1 / 6 + x * (1 / 12 + x * high))
 
 
 @loss(classification=True, smoothness=0.25, strictly_convex=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._numba.compile import inlined
+from .._numba.compile import inlined, inlined_in_loops
 from .operations import loss_derivative, loss_second_derivative
 
 # A dual variable is the sum of many steps, and may pass the edge of its domain by rounding.
@@ -66,6 +66,13 @@ def ratio(slope: float, curvature: float) -> float:
 def x_log_x(x: float) -> float:
     """Return x ln x, with 0 at 0."""
     return x * math.log(x) if x > 0.0 else 0.0
+
+
+@inlined_in_loops
+def divergence_series(x: float) -> float:
+    """Σ_k x^(k-2)/(k(k-1)) for k from 2 to 8: of (1-x) ln(1-x) + x, divided by x²."""
+    high = 1 / 20 + x * (1 / 30 + x * (1 / 42 + x / 56))
+    return 1 / 2 + x * (1 / 6 + x * (1 / 12 + x * high))
 
 
 @inlined

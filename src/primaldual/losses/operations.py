@@ -5,6 +5,7 @@ Each runs the method of the loss that it names. What stands in its body is for l
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .._numba.operation import operation
@@ -32,6 +33,12 @@ def loss_second_derivative(loss: Any, z: float, y: float) -> float:
 def loss_slopes(loss: Any, z: float, y: float) -> tuple[float, float]:
     """φ'(z; y) and φ''(z; y)."""
     return loss_derivative(loss, z, y), loss_second_derivative(loss, z, y)
+
+
+@operation("local_smoothness")
+def loss_local_smoothness(loss: Any, z: float, a: float, y: float) -> float:
+    """A Lipschitz constant of φ' between z and where φ' = -a, for a smooth loss with β = ∞."""
+    return math.inf
 
 
 # For loops over many examples: in vector registers where the loss can do that.

@@ -14,7 +14,12 @@ from .._numba.compile import inlined, kernel, kernel_part, reordered_kernel
 from .._types import FloatArray
 from .gaps import SERIES, has_loop_gap, loss_loop_gap, loss_value_and_gap
 from .numerical import loss_conjugate
-from .operations import loss_loop_derivative, loss_loop_value, loss_second_derivative
+from .operations import (
+    loss_local_smoothness,
+    loss_loop_derivative,
+    loss_loop_value,
+    loss_second_derivative,
+)
 
 # Sums are compensated from block to block of this number of terms. Inside one, a loss without
 # exponentials is evaluated and summed in vector registers, and there is little to lose.
@@ -102,6 +107,18 @@ def sum_conjugates(loss: Any, alpha: FloatArray, y: FloatArray, c: FloatArray) -
             return math.inf
         total, carry = _add(total, carry, term)
     return _sum(total, carry)
+
+
+@kernel
+def largest_curvature(
+    loss: Any, z: FloatArray, alpha: FloatArray, y: FloatArray, c: FloatArray
+) -> float:
+    """The largest ``local_smoothness`` of an example that counts, of a smooth loss with β = ∞."""
+    largest = 0.0
+    for j in range(z.shape[0]):
+        if c[j] > 0.0:
+            largest = max(largest, loss_local_smoothness(loss, z[j], alpha[j] / c[j], y[j]))
+    return largest
 
 
 def sum_fenchel_gaps(

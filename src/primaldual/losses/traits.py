@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -19,6 +20,14 @@ class Loss(Protocol):
     @property
     def smoothness(self) -> float:
         """β, a Lipschitz constant of φ'; infinite for a loss with kinks."""
+
+    @property
+    def smooth(self) -> bool:
+        """Whether φ' has no jumps; with β = ∞ its slope is bounded only on bounded intervals."""
+
+    @property
+    def targets(self) -> str:
+        """Which numbers may be targets: "any", "nonnegative" or "positive"."""
 
     @property
     def classification(self) -> bool:
@@ -49,6 +58,8 @@ class Loss(Protocol):
 def loss(
     *,
     smoothness: float | None = None,
+    smooth: bool | None = None,
+    targets: str = "any",
     classification: bool = False,
     quadratic: bool = False,
     strictly_convex: bool = False,
@@ -56,9 +67,12 @@ def loss(
 ) -> Callable[[Owner], Owner]:
     """Declare the traits of a class of losses; ``Loss`` says what they mean.
 
-    A class with a field or a property ``smoothness`` leaves it out here.
+    A class with a field or a property ``smoothness`` leaves it out here. A loss is ``smooth`` if
+    its β is finite, unless it says that it is without one.
     """
     members: dict[str, Any] = {
+        "smooth": smoothness != math.inf if smooth is None else smooth,
+        "targets": targets,
         "classification": classification,
         "quadratic": quadratic,
         "strictly_convex": strictly_convex,

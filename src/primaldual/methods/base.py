@@ -7,6 +7,7 @@ field has a comment.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +47,7 @@ class Method:
     # The samplings it can use, its default first; none for a method that orders its own steps.
     samplings: ClassVar[tuple[str, ...]] = ()
     smooth_only: ClassVar[bool] = True  # whether the loss has to be smooth
+    needs_beta: ClassVar[bool] = True  # whether β has to be finite if the loss is smooth
     factors: ClassVar[bool] = False  # whether a step makes and factors a matrix
     descends: ClassVar[bool] = False  # whether an iteration is a pass of coordinate descent
     layout: ClassVar[Layout]  # the data it reads; by default the rows of its side
@@ -125,6 +127,13 @@ def completed(method: Any) -> Method:
 def as_written(method: Method) -> Any:
     """The method as its author made it: without the defaults that ``completed`` adds."""
     return method.method if isinstance(method, Completed) else method
+
+
+def takes_loss(method: Any, problem: Any) -> bool:
+    """Whether the method, or its class, can be used with the loss of the problem."""
+    if not problem.is_smooth:
+        return not method.smooth_only
+    return problem.beta < math.inf or not method.needs_beta
 
 
 def coordinates(problem: Problem, side: Side) -> Coordinates:

@@ -33,7 +33,7 @@ class LinearProblem(Protocol):
 
     @property
     def is_smooth(self) -> bool:
-        """Whether β is finite."""
+        """Whether φ' has no jumps; β may be infinite all the same."""
 
     @property
     def features(self) -> Coordinates:

@@ -17,7 +17,7 @@ from .._types import FloatArray
 from ..data.exact import UNIT, exact_products
 from ..data.pieces import Cut, example_parts
 from ..losses.custom import is_custom
-from ..losses.sums import compensated_sum, sum_values_and_gaps
+from ..losses.sums import compensated_sum, largest_curvature, sum_values_and_gaps
 from ..parts.tree import tree_sum
 from .rounding import Norms, Rounding, by_norm, by_products, by_rows, excess, is_small
 
@@ -48,6 +48,9 @@ class Certificate(NamedTuple):
 # limit: it differs by about exp(-10), and the square of a rounding divided by that is nothing.
 SATURATED = 10.0
 
+# Rounding moves a margin; where φ'' grows like an exponential, by far less than this factor.
+NEARBY = 1.001
+
 
 # The relative gap of which a rounding of all dual variables, 2^-53 each, may be 1 %.
 ROUNDING_MATTERS = 2e-14
@@ -61,6 +64,7 @@ class Sums(NamedTuple):
     noise: float  # the sizes of those terms of it that cancel
     size: float = 0.0  # ‖w‖²
     apart: float = 0.0  # ‖w − w(α)‖²
+    beta: float = math.inf  # β, or what serves at these margins and dual variables
 
 
 def certify(
@@ -150,7 +154,7 @@ def sum_of_gaps(problem: Any, alpha: Any, b: float, total: float, sums: Sums) ->
 def rounding_of(problem: Any, sums: Sums, error: Rounding) -> float:
     """What to add to that gap for rounding errors."""
     n = problem.n
-    return excess(problem, sums.gaps / n, sums.apart, sums.noise / n, error)
+    return excess(problem, sums.beta, sums.gaps / n, sums.apart, sums.noise / n, error)
 
 
 def _exactly(
@@ -189,11 +193,12 @@ def _completed(
         # at a rounded intercept.
         alpha = problem.rebalanced(alpha)
         sums = _loss_sums(problem, z, alpha)
-    elif is_custom(problem.loss):  # the gap is 0 only if its functions belong together
+    elif is_custom(problem.loss) or problem.beta == math.inf:
+        # The gap is 0 only if its functions belong together and the slopes are not rounded.
         sums = _loss_sums(problem, z, alpha)
     else:
         losses = problem.sum_of_losses(z)
-        sums = Sums(losses, 0.0, _saturated(problem, z, alpha))
+        sums = Sums(losses, 0.0, _saturated(problem, z, alpha), beta=problem.beta)
     size, apart = _distance(w, problem.primal_point(alpha))
     return w, alpha, b, sums._replace(size=size, apart=apart)
 
@@ -210,7 +215,17 @@ def _saturated(problem: Problem, z: FloatArray, alpha: FloatArray) -> float:
 
 def _loss_sums(problem: Problem, z: FloatArray, alpha: FloatArray) -> Sums:
     """The part of the sums that the losses make."""
-    return Sums(*sum_values_and_gaps(problem.loss, z, alpha, problem.y, problem.sample_weight))
+    found = sum_values_and_gaps(problem.loss, z, alpha, problem.y, problem.sample_weight)
+    losses, gaps, noise = found
+    return Sums(losses, gaps, noise, beta=_beta_at(problem, z, alpha))
+
+
+def _beta_at(problem: Problem, z: FloatArray, alpha: FloatArray) -> float:
+    """β, or a Lipschitz constant of every φ' between its margin and where it is −α_j/c_j."""
+    if problem.beta < math.inf or not problem.is_smooth:
+        return problem.beta
+    largest = largest_curvature(problem.loss, z, alpha, problem.y, problem.sample_weight)
+    return NEARBY * float(largest)
 
 
 def _shift(problem: Problem, z: FloatArray, intercept: float | None) -> float:
@@ -234,7 +249,8 @@ def _pair_sums(
         )
         return found
 
-    return Sums(*tree_sum(for_each(part, example_parts(problem.n))))
+    sums = Sums(*tree_sum(for_each(part, example_parts(problem.n))))
+    return sums._replace(beta=_beta_at(problem, z, alpha))
 
 
 @kernel

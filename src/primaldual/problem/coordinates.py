@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,7 +86,9 @@ class Coordinates:
 
     @cached_property
     def bound(self) -> float:
-        """T of importance sampling in passes over the data, eq. (15)."""
+        """T of importance sampling in passes over the data, eq. (15); infinite without a β."""
+        if self.beta == math.inf:
+            return math.inf
         curvature = self.curvature(self.squared_norms + self.constant)
         if not self.matrix.is_sparse:
             # All rows are read in full: no need to count what is in them.

@@ -300,7 +300,7 @@ class Multinomial:
         gap += float(np.abs(b) @ np.abs(totals)) / self.n
         if error is None:
             error = by_rows(self, w, alpha, float(np.abs(b).max()))
-        return primal, gap, excess(self, bracket, apart, loss, error)
+        return primal, gap, excess(self, self.beta, bracket, apart, loss, error)
 
     def _exact_proof(
         self, w: FloatArray, alpha: FloatArray, b: FloatArray

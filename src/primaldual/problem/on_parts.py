@@ -94,7 +94,12 @@ class PartsProblem:
     ) -> None:
         self.loss = as_loss(loss)
         self.beta = float(self.loss.smoothness)
-        self.is_smooth = self.beta < math.inf
+        self.is_smooth = bool(self.loss.smooth)
+        if self.is_smooth and self.beta == math.inf:
+            raise ValueError(
+                f"loss {loss_name(self.loss)!r} has a φ'' without a bound, and the methods on data "
+                "in parts need one. Use data in memory."
+            )
         if not (self.is_smooth or hasattr(self.loss, "smoothed")):
             raise ValueError(
                 f"loss {loss_name(self.loss)!r} has kinks, and the methods on data in parts need a "
@@ -265,7 +270,7 @@ class PartsProblem:
                 alpha.delta_b = alpha.delta_b + self.plane_step(sums.total, sums.curvature)
             apart = w - sums.product / (self.lam * self.n)
             size, distance = float(np.vdot(w, w)), float(np.vdot(apart, apart))
-            made = Sums(sums.losses, sums.gaps, sums.noise, size, distance)
+            made = Sums(sums.losses, sums.gaps, sums.noise, size, distance, self.beta)
             gap = sum_of_gaps(self, alpha, 0.0, 0.0, made)
             gap += float(np.vdot(np.abs(b), np.abs(sums.total))) / self.n
             norms = Norms(sums.square, sums.weighted, self.d, self.n)

@@ -18,13 +18,16 @@ from ..data.matrix import Matrix
 from ..data.pieces import Cut, example_parts
 from ..losses import check
 from ..losses.custom import as_loss, explained, is_custom, loss_name
-from ..losses.sums import derivatives, sum_conjugates, sum_values
+from ..losses.sums import derivatives, second_derivatives, sum_conjugates, sum_values
 from ..parts.tree import tree_sum
 from .certificate import Certificate, certify
 from .coordinates import Coordinates
 from .intercept import balanced, kink_intercept, newton_intercept, rebalanced
 from .rounding import CERTIFIED_TOLERANCE
 from .targets import other_targets, positive, targets_of, vector, weights_of
+
+# What is kept of a problem's data once it was asked for.
+KEPT = ("features", "examples", "primal_at_zero", "target_size", "slope_range", "curvature")
 
 
 class Problem:
@@ -67,7 +70,7 @@ class Problem:
     ) -> None:
         self.loss = as_loss(loss)
         self.beta = float(self.loss.smoothness)  # β
-        self.is_smooth = self.beta < math.inf  # as the rates and all primal methods need it
+        self.is_smooth = bool(self.loss.smooth)  # as all primal methods need it
         self.lam = positive(lam)
         require_in_memory(X)
         self.matrix = Matrix(X)
@@ -100,7 +103,7 @@ class Problem:
         made = cls(X, signs, "squared", lam, sample_weight, fit_intercept)
         made.loss = as_loss(loss)
         made.beta = float(made.loss.smoothness)
-        made.is_smooth = made.beta < math.inf
+        made.is_smooth = bool(made.loss.smooth)
         if made.loss.classification:
             made.classes = np.array([-1.0, 1.0])
         return made
@@ -130,14 +133,24 @@ class Problem:
         )  # fmt: skip
 
     @cached_property
+    def curvature(self) -> float:
+        """β or, for a smooth loss without one, the mean of c_j φ''_j at the best intercept."""
+        if self.beta < math.inf or not self.is_smooth:
+            return self.beta
+        z, second = np.zeros(self.n), np.empty(self.n)
+        z += self.best_intercept(z)
+        second_derivatives(self.loss, z, self.y, self.sample_weight, second)
+        return float(second.mean())
+
+    @cached_property
     def slope_range(self) -> float:
         """The length of the interval of all slopes of a loss with kinks, each a jump by 1."""
         return float(len(self.loss.kinks(np.zeros(1))))  # type: ignore[attr-defined]
 
     @cached_property
     def target_size(self) -> float:
-        """The root of the mean of c_j y_j²."""
-        if self.classes is not None:
+        """The root of the mean of c_j y_j²; 1 where targets are not subtracted from margins."""
+        if self.classes is not None or (self.is_smooth and self.beta == math.inf):
             return 1.0
         return math.sqrt(float(self.sample_weight @ np.square(self.y)) / self.n)
 
@@ -173,17 +186,20 @@ class Problem:
         made.beta, made.is_smooth = float(made.loss.smoothness), True
         return made
 
-    def related(self, lam: float | None = None, targets: Any = None) -> Problem:
-        """The problem with another λ or other targets on the same data, which is not copied.
+    def related(self, lam: float | None = None, targets: Any = None, loss: Any = None) -> Problem:
+        """The problem with another λ, other targets or a loss with other parameters.
 
-        The targets are as in ``y``: −1 or +1 for a classification loss.
+        The data is not copied. The targets are as in ``y``: −1 or +1 for a classification loss.
         """
         made = copy.copy(self)
+        if loss is not None:
+            made.loss = as_loss(loss)
+            made.__dict__.pop("primal_at_zero", None)
         if lam is not None:
             made.lam = positive(lam)
         if targets is not None:
             made.y = frozen(other_targets(targets, self.loss, self.sample_weight))
-            for name in ("primal_at_zero", "target_size"):
+            for name in ("primal_at_zero", "target_size", "curvature"):
                 made.__dict__.pop(name, None)
             # Problems that run at the same time have their own view of the data each: which
             # layouts exist decides the order of sums.
@@ -197,7 +213,7 @@ class Problem:
     def _with(self, matrix: Matrix, y: FloatArray, weights: FloatArray) -> Problem:
         """The same loss and λ on other data that is known to be sound."""
         made = copy.copy(self)
-        for name in ("features", "examples", "primal_at_zero", "target_size", "slope_range"):
+        for name in KEPT:
             made.__dict__.pop(name, None)
         made.matrix, made.y, made.sample_weight = matrix, frozen(y), frozen(weights)
         made.n, made.d = matrix.shape

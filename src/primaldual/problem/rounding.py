@@ -6,7 +6,8 @@ g_j = φ(z_j) + φ*(−a_j) + a_j z_j has (a_j + φ'(z_j))² ≤ 2β g_j, so tha
 
     (√G + √(β/2) E)² + (λ/2) (‖w − w(α)‖ + ‖u‖)²,   G = Σ c_j g_j/n,   E² = Σ c_j e_j²/n.
 
-For a loss with kinks whose slopes span L, it is at most G + L E + ….
+For a smooth loss whose φ'' has no bound, β is a bound of it between each z_j and the point where
+φ' = −a_j. For a loss with kinks whose slopes span L, it is at most G + L E + ….
 """
 
 from __future__ import annotations
@@ -84,14 +85,16 @@ def by_products(problem: LinearProblem, z: Sum, product: Sum, b: float) -> Round
     return Rounding(margins / math.sqrt(problem.n), point)
 
 
-def excess(problem: Any, losses: float, apart: float, noise: float, rounding: Rounding) -> float:
+def excess(
+    problem: Any, beta: float, losses: float, apart: float, noise: float, rounding: Rounding
+) -> float:
     """What to add to a gap for its rounding errors.
 
     The gap is made of the losses' part Σ c_j g_j/n, of ‖w − w(α)‖² and of what else was rounded.
     """
     E, u = rounding
     if problem.is_smooth:
-        t = math.sqrt(0.5 * problem.beta) * E
+        t = math.sqrt(0.5 * beta) * E
         added = t * (2.0 * math.sqrt(losses) + t)
     else:
         added = E * problem.slope_range

@@ -98,6 +98,7 @@ def targets_of(
         targets = array.astype(np.float64)
         if finite_nonzeros(targets) < 0:
             raise ValueError(_Y_NOT_FINITE)
+        _require_domain(targets, loss)
         return None, targets
     is_plain = array.dtype.kind in "fiub" and array.dtype.itemsize <= 8
     if is_plain and (weights is None or weights.min() > 0):
@@ -115,7 +116,18 @@ def other_targets(targets: Any, loss: Any, weights: FloatArray) -> FloatArray:
         raise ValueError(f"targets must have shape {weights.shape}, got {values.shape}.")
     if loss.classification and not (np.abs(values) == 1.0).all():
         raise ValueError(f"targets must be -1 or +1 for loss {loss_name(loss)!r}.")
+    _require_domain(values, loss)
     return values
+
+
+def _require_domain(targets: FloatArray, loss: Any) -> None:
+    """Refuse targets that the loss is not made for."""
+    least = float(targets.min(initial=np.inf))
+    if loss.targets != "any" and (least < 0 or (loss.targets == "positive" and least == 0)):
+        raise ValueError(
+            f"y must be {loss.targets} for loss {loss_name(loss)!r}, got {least:g}. The loss is of "
+            "a mean exp(z), which is positive: use 'squared' or 'huber' for targets of any sign."
+        )
 
 
 _Y_NOT_FINITE = "y must be finite, got NaN or infinite values. Drop those examples."

@@ -17,7 +17,7 @@ from ..engine.on_parts import parts_method
 from ..engine.softmax import SoftmaxAuto
 from ..losses.custom import loss_name
 from ..methods import ENGINE, METHODS, Method
-from ..methods.base import ANY_SAMPLING, as_written, completed, coordinates
+from ..methods.base import ANY_SAMPLING, as_written, completed, coordinates, takes_loss
 from ..methods.engine import engine_method
 from ..methods.parts import ON_PARTS
 from ..problem import Problem
@@ -181,9 +181,14 @@ def _advised(problem: Any, advice: Advice) -> str:
 
 def require_usable(problem: Any, name: str, method: Method, sampling: Any) -> Sampling | None:
     """The sampling the method will use; refused if it cannot use it, or not on this problem."""
-    if method.smooth_only and not problem.is_smooth:
-        able = [known for known, kind in METHODS.items() if not kind.smooth_only]
+    if not takes_loss(method, problem):
+        able = [known for known, kind in METHODS.items() if takes_loss(kind, problem)]
         loss = loss_name(problem.loss)
+        if problem.is_smooth:
+            raise ValueError(
+                f"method {name!r} needs a bound β of φ'', and {loss!r} has none. Use the method "
+                f"auto, {' or '.join(able)}."
+            )
         raise ValueError(
             f"method {name!r} needs a smooth loss, and {loss!r} is not. Use the method auto, "
             f"{' or '.join(able)}, or a smooth loss such as 'smoothed_{loss}'."

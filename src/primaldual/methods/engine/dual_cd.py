@@ -147,6 +147,7 @@ class DualCD(Method):
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     smooth_only: ClassVar[bool] = False
     descends: ClassVar[bool] = True
 

@@ -72,6 +72,7 @@ class GramNewton(Method):
     side: ClassVar[Side] = "dual"
     layout: ClassVar[Layout] = "by_feature"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
     factors: ClassVar[bool] = True
 

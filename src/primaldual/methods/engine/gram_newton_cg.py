@@ -84,6 +84,7 @@ class GramNewtonCG(Method):
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, tol: float = 0.0) -> None:

@@ -93,6 +93,7 @@ class Newton(Method):
     side: ClassVar[Side] = "primal"
     layout: ClassVar[Layout] = "by_example"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
     factors: ClassVar[bool] = True
 
@@ -222,7 +223,7 @@ def _step(state: State) -> float:
     p, lam_n = state.problem, state.problem.lam * state.problem.n
     state.z = _margins(state)
     first, second = slopes(p, state.z) if state.slopes is None else state.slopes
-    if state.cautious or not second.any():
+    if p.beta < np.inf and (state.cautious or not second.any()):
         second = p.beta * p.sample_weight
     gradient = p.matrix.transposed_times(first) + lam_n * state.w
     solve = cholesky_solver(p.matrix.gram_of_features(second), lam_n)

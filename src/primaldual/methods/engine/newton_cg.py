@@ -191,6 +191,7 @@ class NewtonCG(Method):
     side: ClassVar[Side] = "primal"
     layout: ClassVar[Layout] = "by_example"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, tol: float = 0.0, most: int = MOST_STEPS, budget: int = CHUNK) -> None:

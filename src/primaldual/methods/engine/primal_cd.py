@@ -140,6 +140,7 @@ class PrimalCD(Method):
 
     side: ClassVar[Side] = "primal"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     descends: ClassVar[bool] = True
 
     def __init__(

@@ -339,7 +339,8 @@ def next_point(search, slope, curvature, share):  # type: ignore[no-untyped-def]
     s -= slope / curvature
     if not (low < s < high):
         s = 0.5 * (low + high) if high < np.inf else 2.0 * low
-        if unit != 1.0 and high < np.inf:  # bisection would take a thousand steps: secant
+        # Bisection would take a thousand steps: the secant, unless the slope has overflown.
+        if unit != 1.0 and high < np.inf and slope_high < np.inf:
             s = min(s, low - slope_low * (high - low) / (slope_high - slope_low))
     return Search(at_zero, along, square, low, high, s, slope_low, slope_high, unit), False
 

@@ -104,6 +104,7 @@ class SSNAL(Method):
 
     side: ClassVar[Side] = "dual"
     free_intercept: ClassVar[bool] = True
+    needs_beta: ClassVar[bool] = False
     smooth_only: ClassVar[bool] = False
     samplings: ClassVar[tuple[str, ...]] = ()
     factors: ClassVar[bool] = True
