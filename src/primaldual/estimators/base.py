@@ -37,6 +37,7 @@ from .checks import (
 from .estimating import estimated
 from .folds import to_dense
 from .inference import Inference
+from .known import problems_with
 from .on_parts import OnParts
 from .outcome import Outcome, reason_to_stop
 from .solving import Request, problems_on, solve_all, solve_one
@@ -63,6 +64,7 @@ class Objective(NamedTuple):
 
     loss: Any
     scale: float = 1.0  # scikit-learn's loss divided by this loss
+    known: Any = None  # offset, prior and penalty, by name
 
 
 class LinearModel(Inference, OnParts, CallbackSupportMixin, BaseEstimator):
@@ -137,6 +139,16 @@ class LinearModel(Inference, OnParts, CallbackSupportMixin, BaseEstimator):
         values = [given] if np.ndim(given) == 0 else np.broadcast_to(given, len(targets))
         lams = [self._lam(float(value), total, X, objective.scale) for value in values]
         lams = lams * len(targets) if len(lams) == 1 else lams
+        if objective.known:
+            if any(self._bare(len(targets))):
+                raise ValueError(
+                    "a prior and a penalty of each feature need a regularisation, got "
+                    f"{self._strength}={self._strengths()!r}."
+                )
+            intercept = bool(self.fit_intercept)
+            return problems_with(
+                objective.known, X, targets, objective.loss, lams, weights, intercept
+            )
         first = self._first_problem(X, targets[0], objective.loss, lams[0], weights)
         return [first] if len(targets) == 1 else problems_on(first, lams, targets, self._side())
 

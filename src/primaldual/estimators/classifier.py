@@ -13,6 +13,7 @@ from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
 from .checks import checked_weights, weights_of_classes
+from .known import known_of, require_none
 from .threading import threaded
 
 # The kinds of arrays that hold class labels whatever their values are.
@@ -27,7 +28,9 @@ class LinearClassifierBase(LinearClassifierMixin, LinearModel):
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
     @threaded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, prior: Any = None
+    ) -> Any:
         """Fit the model.
 
         Parameters
@@ -37,17 +40,27 @@ class LinearClassifierBase(LinearClassifierMixin, LinearModel):
             Class labels.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 is the same as the example twice.
+        offset : array of shape (n_samples,), optional
+            The known part o_j of the scores ⟨x_j, w⟩ + b + o_j. ``predict`` leaves it out.
+        prior : fitted model or array like ``coef_``, optional
+            Coefficients to shrink towards in the place of 0; those of a model like this one.
 
         Returns
         -------
         self
         """
         if is_collection(X):
+            require_none("data in parts", offset, prior)
             return self._fit_parts(X, y, sample_weight)
-        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        data = {"X": X, "y": y, "metadata": metadata}
+        given = {"sample_weight": sample_weight, "offset": offset, "prior": prior}
+        metadata = {name: value for name, value in given.items() if value is not None}
+        data = {"X": X, "y": y, "metadata": metadata or None}
         X, codes, weights = self._read(X, y, sample_weight)
-        self._train(X, codes, weights, data)
+        known = known_of(self, len(codes), offset, prior)
+        if known:
+            self._train_known(X, codes, weights, data, known)
+        else:
+            self._train(X, codes, weights, data)
         self._shape(X)
         return self
 
@@ -57,8 +70,19 @@ class LinearClassifierBase(LinearClassifierMixin, LinearModel):
 
     def _train(self, X: Any, codes: Any, weights: FloatArray | None, data: dict[str, Any]) -> None:
         """Solve one problem per column of targets and set the attributes."""
+        self._train_known(X, codes, weights, data, {})
+
+    def _train_known(
+        self,
+        X: Any,
+        codes: Any,
+        weights: FloatArray | None,
+        data: dict[str, Any],
+        known: dict[str, Any],
+    ) -> None:
+        """The same with offsets, a prior or a penalty per feature."""
         columns = self._targets(codes)
-        objective = self._objective(columns, weights)
+        objective = self._objective(columns, weights)._replace(known=known)
         problems = self._problems(X, columns, weights, objective)
         starts = self._starts(problems, len(problems))
         results = self._solve_all(problems, starts, data, self._described)

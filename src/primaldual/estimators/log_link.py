@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ class LogLinkRegressor(MeanLoss, LinearRegressorBase):
         side: str = "auto",
         max_time: float | None = None,
         callback: Any = None,
+        penalty_weights: Any = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -52,6 +54,7 @@ class LogLinkRegressor(MeanLoss, LinearRegressorBase):
         self.side = side
         self.max_time = max_time
         self.callback = callback
+        self.penalty_weights = penalty_weights
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -67,6 +70,26 @@ class LogLinkRegressor(MeanLoss, LinearRegressorBase):
 
     def _any_loss(self) -> Any:
         return as_loss(self._loss)
+
+    def _known_columns(
+        self, y: FloatArray, weights: FloatArray | None, known: dict[str, Any]
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """The targets, and the intercept of the model without features, which becomes an offset.
+
+        P(0), the unit of ``tol``, is then half of the null deviance.
+        """
+        columns, offsets = self._columns(y, weights)
+        if not self.fit_intercept:
+            return columns, offsets
+        exposure = np.exp(known.get("offset", np.zeros(len(y))))
+        if self._power == 1:
+            mean = np.average(y, weights=weights) / np.average(exposure, weights=weights)
+        else:
+            mean = np.average(y / exposure, weights=weights)
+        if mean > 0.0:  # a problem says what is wrong with y
+            known["offset"] = known.get("offset", np.zeros(len(y))) + math.log(mean)
+            offsets = np.array([math.log(mean)])
+        return columns, offsets
 
     @by_block
     def predict(self, X: Any) -> Any:
@@ -132,6 +155,8 @@ class PoissonRegressor(LogLinkRegressor):
         For the order of steps. None: always the same.
     verbose : int, default=0
         Whether to print a line for every check.
+    penalty_weights : array of shape (n_features,), optional
+        Positive p_i: the penalty is (alpha/2) Σ p_i w_i². X is copied, its columns divided by √p_i.
 
     Attributes
     ----------
@@ -170,6 +195,8 @@ class GammaRegressor(LogLinkRegressor):
         For the order of steps. None: always the same.
     verbose : int, default=0
         Whether to print a line for every check.
+    penalty_weights : array of shape (n_features,), optional
+        Positive p_i: the penalty is (alpha/2) Σ p_i w_i². X is copied, its columns divided by √p_i.
 
     Attributes
     ----------

@@ -190,6 +190,20 @@ class LogisticRegression(LinearClassifierBase):
         self._report([result])
         self._warn_of_obstacles(X, [result])
 
+    def _train_known(
+        self,
+        X: Any,
+        codes: Any,
+        weights: FloatArray | None,
+        data: dict[str, Any],
+        known: dict[str, Any],
+    ) -> None:
+        if known and self._is_softmax():
+            raise ValueError(
+                f"{' and '.join(known)}: not available for the softmax loss. Use multi_class='ovr'."
+            )
+        super()._train_known(X, codes, weights, data, known)
+
     def _train_present(
         self, X: Any, codes: Any, weights: Any, data: dict[str, Any], present: Any
     ) -> None:

@@ -111,11 +111,14 @@ class OnParts:
     def _with_lam(self: Any, problem: Any, number: int, scale: float) -> Any:
         """The problem with λ from ``C`` or ``alpha``, of which there may be one per target."""
         from .base import regularisation
+        from .mean_loss import MeanLoss
 
         values = np.ravel(self._strengths())
         if is_classifier(self) and len(values) != 1:
             raise ValueError(f"{self._strength} must be one number on data in parts.")
         value = float(values[number % len(values)])
+        if isinstance(self, MeanLoss):
+            return problem.related(value)
         return problem.related(regularisation(self._strength, value, problem.total_weight, scale))
 
     def _solve_parts(self: Any, problems: list[PartsProblem], offsets: Any = 0.0) -> list[Result]:

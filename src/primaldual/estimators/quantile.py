@@ -45,6 +45,8 @@ class QuantileRegressor(MeanLoss, LinearRegressorBase):
         Threads for several quantiles.
     verbose : int, default=0
         Whether to print a line for every check.
+    penalty_weights : array of shape (n_features,), optional
+        Positive p_i: the penalty is (alpha/2) Σ p_i w_i². X is copied, its columns divided by √p_i.
 
     Attributes
     ----------
@@ -81,6 +83,7 @@ class QuantileRegressor(MeanLoss, LinearRegressorBase):
         side: str = "auto",
         max_time: float | None = None,
         callback: Any = None,
+        penalty_weights: Any = None,
     ) -> None:
         self.quantile = quantile
         self.alpha = alpha
@@ -94,6 +97,7 @@ class QuantileRegressor(MeanLoss, LinearRegressorBase):
         self.side = side
         self.max_time = max_time
         self.callback = callback
+        self.penalty_weights = penalty_weights
 
     def _require_parameters(self) -> None:
         super()._require_parameters()
@@ -134,6 +138,12 @@ class QuantileRegressor(MeanLoss, LinearRegressorBase):
         problems = super()._problems(X, targets, weights, objective)
         pairs = zip(problems[1:], self._quantiles()[1:], strict=True)
         return problems[:1] + [problem.related(loss=Pinball(tau)) for problem, tau in pairs]
+
+    def _fit_parts(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        if len(self._quantiles()) > 1:
+            raise ValueError("several quantiles need data in memory: fit them one by one.")
+        self.crossings_ = 0
+        return super()._fit_parts(X, y, sample_weight)
 
     def _shape(self, X: Any, y: FloatArray) -> None:
         if np.ndim(self.quantile) == 0:

@@ -13,6 +13,7 @@ from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
 from .checks import checked_weights, require_dense
+from .known import known_of, require_none
 from .threading import threaded
 
 
@@ -24,7 +25,9 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
 
     @with_callbacks  # type: ignore[untyped-decorator,unused-ignore]
     @threaded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, prior: Any = None
+    ) -> Any:
         """Fit the model.
 
         Parameters
@@ -34,20 +37,25 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
             Targets.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 is the same as the example twice.
+        offset : array of shape (n_samples,), optional
+            The known part o_j of the scores ⟨x_j, w⟩ + b + o_j. ``predict`` leaves it out.
+        prior : fitted model or array like ``coef_``, optional
+            Coefficients to shrink towards in the place of 0; those of a model like this one.
 
         Returns
         -------
         self
         """
         if is_collection(X):
+            require_none("data in parts", offset, prior)
             return self._fit_parts(X, y, sample_weight)
-        data = {
-            "X": X, "y": y,
-            "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
-        }  # fmt: skip
+        given = {"sample_weight": sample_weight, "offset": offset, "prior": prior}
+        metadata = {name: value for name, value in given.items() if value is not None}
+        data = {"X": X, "y": y, "metadata": metadata or None}
         X, y, weights = self._read(X, y, sample_weight)
-        columns, offsets = self._columns(y, weights)
-        objective = self._objective(columns, weights)
+        known = known_of(self, len(y), offset, prior)
+        columns, offsets = self._known_columns(y, weights, known)
+        objective = self._objective(columns, weights)._replace(known=known)
         problems = self._problems(X, columns, weights, objective)
         starts = self._starts(problems, len(problems))
 
@@ -108,6 +116,15 @@ class LinearRegressorBase(RegressorMixin, LinearModel):
                 offsets = np.array([np.average(column, weights=weights) for column in columns])
         pairs = zip(columns, offsets, strict=True)
         return [column - offset for column, offset in pairs], offsets
+
+    def _known_columns(
+        self, y: FloatArray, weights: FloatArray | None, known: dict[str, Any]
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """The same with offsets; where the loss depends on z − y they go into the targets."""
+        if "offset" in known and self._any_loss().shift_invariant:
+            offset = known.pop("offset")
+            y = y - (offset if y.ndim == 1 else offset[:, None])
+        return self._columns(y, weights)
 
     def _any_loss(self) -> Any:
         """The loss, or one of its kind."""

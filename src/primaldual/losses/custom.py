@@ -17,6 +17,7 @@ from numba.core.errors import NumbaError
 
 from .._numba.compile import inlined
 from . import LOSSES
+from .shifted import Shifted
 from .traits import TRAITS, Loss
 from .traits import loss as declared
 
@@ -93,7 +94,12 @@ def as_loss(loss: Any) -> Loss:
 
 def is_custom(loss: Any) -> bool:
     """Whether the loss is a user's own."""
-    return hasattr(type(loss), "_recipe")
+    return hasattr(type(unshifted(loss)), "_recipe")
+
+
+def unshifted(loss: Any) -> Any:
+    """The loss itself, without the offsets that a problem has put into its targets."""
+    return loss.loss if isinstance(loss, Shifted) else loss
 
 
 def explained(loss: Any, error: NumbaError) -> Exception:
@@ -124,6 +130,7 @@ def _why_not_compiled(loss: Any, message: str) -> str:
 
 def loss_name(loss: Any) -> str:
     """Return the name of a loss in ``LOSSES``, or the name of its class if it is not there."""
+    loss = unshifted(loss)
     for name, owner in LOSSES.items():
         if type(loss) is owner:
             return name

@@ -49,7 +49,7 @@ def loss_conjugate_slopes(loss: Any, a: float, y: float) -> tuple[float, float]:
 
 def has_conjugate_slopes(loss: Any) -> bool:
     """Whether the loss knows them."""
-    return hasattr(type(loss), "conjugate_slopes")
+    return hasattr(type(getattr(loss, "loss", loss)), "conjugate_slopes")
 
 
 @operation("nearest_dual")

@@ -54,6 +54,8 @@ NEARBY = 1.001
 
 # The relative gap of which a rounding of all dual variables, 2^-53 each, may be 1 %.
 ROUNDING_MATTERS = 2e-14
+# Roundings of an entry of scaled data, and of a coefficient in its units.
+ROUNDINGS = 3.0
 
 
 class Sums(NamedTuple):
@@ -165,7 +167,15 @@ def _exactly(
     margins = z.value.copy()
     b = _shift(problem, margins, intercept)
     sums = _pair_sums(problem, margins, alpha, w, product.value.copy())
-    return b, sums, by_products(problem, z, product, _shift_size(problem, b))
+    shift = _shift_size(problem, b)
+    error = by_products(problem, z, product, shift)
+    if problem.is_scaled:  # entries, and w, were rounded before
+        more, terms = by_rows(problem, w, alpha, 0.0), problem.matrix.longest
+        error = Rounding(
+            error.margins + ROUNDINGS * more.margins / terms[0],
+            error.point + ROUNDINGS * more.point / terms[1],
+        )
+    return b, sums, error
 
 
 def _shift_size(problem: Problem, b: float) -> float:
@@ -173,7 +183,8 @@ def _shift_size(problem: Problem, b: float) -> float:
 
     With kinks, a residual that is rounded changes the gap by no more than that relative error.
     """
-    return abs(b) + (problem.target_size if problem.is_smooth else 0.0)
+    size = abs(b) + problem.offset_size + (problem.target_size if problem.is_smooth else 0.0)
+    return size * math.sqrt(max(problem.mean_weight, 1.0))
 
 
 def _completed(

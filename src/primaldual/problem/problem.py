@@ -24,10 +24,14 @@ from .certificate import Certificate, certify
 from .coordinates import Coordinates
 from .intercept import balanced, kink_intercept, newton_intercept, rebalanced
 from .rounding import CERTIFIED_TOLERANCE
+from .standard import Units, absorbed, offsets_of, scaled, units_of
 from .targets import other_targets, positive, targets_of, vector, weights_of
 
 # What is kept of a problem's data once it was asked for.
-KEPT = ("features", "examples", "primal_at_zero", "target_size", "slope_range", "curvature")
+KEPT = (
+    "features", "examples", "primal_at_zero", "target_size", "slope_range", "curvature",
+    "mean_weight",
+)  # fmt: skip
 
 
 class Problem:
@@ -50,6 +54,14 @@ class Problem:
         Nonnegative weights; only their ratios matter.
     fit_intercept : bool
         Whether the model has an unpenalised intercept.
+    penalty : array of shape (n_features,), optional
+        Positive p_i: the penalty is (λ/2) Σ p_i w_i². The data is copied, its columns divided by
+        √p_i; sparse data shares its indices.
+    offset : array of shape (n_samples,), optional
+        The known part o_j of the margins ⟨x_j, w⟩ + b + o_j, as the logarithm of an exposure.
+    prior : array of shape (n_features,), optional
+        Coefficients w° to shrink towards in the place of 0: the penalty is that of w − w°. The unit
+        of the relative gap is then P(w°).
 
     Examples
     --------
@@ -59,6 +71,8 @@ class Problem:
     True
     """
 
+    is_scaled = False  # whether the data's columns were divided by √penalty
+
     def __init__(
         self,
         X: Any,
@@ -67,6 +81,10 @@ class Problem:
         lam: float = 1.0,
         sample_weight: Any = None,
         fit_intercept: bool = False,
+        *,
+        penalty: Any = None,
+        offset: Any = None,
+        prior: Any = None,
     ) -> None:
         self.loss = as_loss(loss)
         self.beta = float(self.loss.smoothness)  # β
@@ -84,6 +102,36 @@ class Problem:
         self.y: FloatArray = frozen(targets)
         if is_custom(self.loss):
             check(self.loss, self.y)
+        self.units: Units | None = None
+        self.offset_size = 0.0
+        if penalty is not None or prior is not None or offset is not None:
+            self._take_known(penalty, offset, prior)
+
+    def _take_known(self, penalty: Any, offset: Any, prior: Any) -> None:
+        """Bring the problem into standard form."""
+        self.units = units_of(penalty, prior, self.d)
+        known = offsets_of(offset, self.units, self.matrix)
+        if known is not None:
+            made = absorbed(self.loss, self.y, self.sample_weight, known)
+            self.loss, self.y = made.loss, frozen(made.y)
+            if made.weights is not self.sample_weight:
+                self.sample_weight, self.is_weighted = frozen(made.weights), True
+            # exp and log of an offset are rounded like a number that is larger by 3.
+            self.offset_size = 3.0 + float(np.sqrt(np.square(known).mean()))
+        if self.units is not None and self.units.scale is not None:
+            self.matrix = scaled(self.matrix, self.units.scale)
+
+    @property
+    def standard(self) -> Problem:
+        """The problem in standard form: for v, where w = prior + v/√penalty. Itself without both.
+
+        The methods see this one, and ``solve`` brings their v back to w.
+        """
+        if self.units is None:
+            return self
+        made = copy.copy(self)
+        made.units, made.is_scaled = None, self.units.scale is not None
+        return made
 
     @classmethod
     def of_signs(
@@ -143,6 +191,11 @@ class Problem:
         return float(second.mean())
 
     @cached_property
+    def mean_weight(self) -> float:
+        """The mean of c_j: 1, unless an offset has become a part of them."""
+        return float(self.sample_weight.mean()) if self.offset_size else 1.0
+
+    @cached_property
     def slope_range(self) -> float:
         """The length of the interval of all slopes of a loss with kinks, each a jump by 1."""
         return float(len(self.loss.kinks(np.zeros(1))))  # type: ignore[attr-defined]
@@ -157,16 +210,16 @@ class Problem:
     @cached_property
     def primal_at_zero(self) -> float:
         """P(0), the unit of the relative gap."""
-        if self.classes is not None:
+        if self.classes is not None and not self.offset_size:
             at_zero = float(self.loss.value(0.0, 1.0))
             if at_zero == self.loss.value(0.0, -1.0):
                 return at_zero  # whatever the labels: the weights have mean 1
         return float(sum_values(self.loss, np.zeros(1), self.y, self.sample_weight)) / self.n
 
     def take(self, examples: IntArray) -> Problem:
-        """The problem on some of the examples, with the same λ; the weights' mean becomes 1."""
+        """The problem on some of the examples, with the same λ and the same mean weight."""
         weights = self.sample_weight[examples]
-        weights *= len(weights) / weights.sum()
+        weights *= len(weights) * self.mean_weight / weights.sum()
         return self._with(self.matrix.take(examples), self.y[examples], weights)
 
     def densified(self) -> Problem:
@@ -198,6 +251,8 @@ class Problem:
         if lam is not None:
             made.lam = positive(lam)
         if targets is not None:
+            if self.offset_size:
+                raise ValueError("a problem with an offset or a prior takes no other targets.")
             made.y = frozen(other_targets(targets, self.loss, self.sample_weight))
             for name in ("primal_at_zero", "target_size", "curvature"):
                 made.__dict__.pop(name, None)
@@ -221,8 +276,8 @@ class Problem:
         return made
 
     def margins(self, w: FloatArray, intercept: float = 0.0) -> FloatArray:
-        """z_j = ⟨x_j, w⟩ + b."""
-        z = self.matrix.times(w)
+        """z_j = ⟨x_j, w⟩ + b; without what is known of them by an offset or a prior."""
+        z = self.matrix.times(w if self.units is None else self.units.inward(w))
         if intercept:
             z += intercept
         return z
@@ -267,11 +322,13 @@ class Problem:
         """w(α) = (1/(λn)) Σ_j α_j x_j."""
         w = self.matrix.transposed_times(alpha)
         w /= self.lam * self.n
-        return w
+        return w if self.units is None else self.units.outward(w)
 
     def primal(self, w: Any, intercept: float | None = None) -> float:
         """P(w), eq. (1); with a free intercept at ``intercept``, or at the best one for w."""
         w = vector(w, self.d, "w")
+        if self.units is not None:
+            return self.standard.primal(self.units.inward(w), intercept)
         z = self.matrix.times(w)
         b = self.best_intercept(z) if intercept is None else float(intercept)
         return self.primal_value(w, z + b if b else z)
@@ -279,6 +336,8 @@ class Problem:
     def dual(self, alpha: Any) -> float:
         """D(α), eq. (3); −inf where α is not feasible."""
         alpha = vector(alpha, self.n, "alpha")
+        if self.units is not None:
+            return self.standard.dual(alpha)
         if not self.balanced(alpha):
             return -np.inf
         conjugates = sum_conjugates(self.loss, alpha, self.y, self.sample_weight)
@@ -310,6 +369,10 @@ class Problem:
             alpha = vector(alpha, self.n, "alpha")
         if w is not None:
             w = vector(w, self.d, "w")
+        if self.units is not None:
+            v = None if w is None else self.units.inward(w)
+            found = self.standard.certify(v, alpha, intercept, tol)
+            return found._replace(w=self.units.outward(found.w) if w is None else w)
         try:
             return certify(self, w, alpha, intercept, tol)
         except NumbaError as error:

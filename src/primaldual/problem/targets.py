@@ -120,6 +120,17 @@ def other_targets(targets: Any, loss: Any, weights: FloatArray) -> FloatArray:
     return values
 
 
+def column_of(values: Any, n: int, name: str) -> FloatArray:
+    """Finite numbers, one per example or feature, as float64."""
+    array = _column(values, n, name)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}.")
+    numbers: FloatArray = array.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinite values.")
+    return numbers
+
+
 def _require_domain(targets: FloatArray, loss: Any) -> None:
     """Refuse targets that the loss is not made for."""
     least = float(targets.min(initial=np.inf))

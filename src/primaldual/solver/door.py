@@ -28,6 +28,7 @@ from ..samplings import SAMPLINGS, Sampling, as_sampling
 from .loop import solved
 from .run import Callback, Limits, Run, Start
 from .seeds import generator, made
+from .units import in_units, result_in_units, start_in
 
 NUMBERS = (float, int, np.number)
 # Entries of the data from which on a call of BLAS may use several threads: 9216 in OpenBLAS.
@@ -97,6 +98,14 @@ def solve(
     >>> result.converged, result.certificate.relative_gap <= 1e-8
     (True, True)
     """
+    if isinstance(problem, Problem) and problem.units is not None:
+        begin = None if start is None else _start_point(problem, start)
+        inner = solve(
+            problem.standard, method, sampling, tol, max_passes, max_time, seed,
+            in_units(callback, problem.units), start_in(begin, problem.units), side=side,
+            max_iter=max_iter,
+        )  # fmt: skip
+        return result_in_units(inner, problem)
     limits = _limits(tol, max_passes, max_iter, max_time)
     if isinstance(problem, PartsProblem):
         problem = problem.metered()
