@@ -248,6 +248,17 @@ def test_predict_gives_one_label_a_line(run, model, text):
     assert good(run("predict", path, text)) == "".join(f"{label}\n" for label in expected)
 
 
+@pytest.mark.parametrize("scale", ["none", "std"])
+def test_certified_labels_are_those_of_the_optimum(run, text, tmp_path, scale):
+    rough, fine = tmp_path / "rough", tmp_path / "fine"
+    for path, tol in ((rough, "0.3"), (fine, "1e-12")):
+        good(run("fit", text, "-o", path, "--tol", tol, "--scale", scale, "--side", "dual"))
+    true = good(run("predict", fine, text)).split()
+    found = good(run("predict", rough, text, "--certified")).split()
+    assert set(found) <= {"-1", "1", "undecided"}
+    assert all(label in (exact, "undecided") for label, exact in zip(found, true, strict=True))
+
+
 def test_predict_reads_a_pipe_and_writes_a_file(run, model, text, tmp_path):
     path, _ = model
     options = ("-o", tmp_path / "labels", "--proba")

@@ -73,7 +73,7 @@ def _advise_on_shards(
     with working("looking at the data"):
         from ..advice import advise as ask
 
-        problem = shard.problem(given, strength, asked.epsilon, intercept)
+        problem = shard.problem(given, strength, asked.parameter_of(given.loss), intercept)
         advice = ask(problem, tol=tol)
     if answer.as_json:
         lead = {"question": given.question() or None, "lam": problem.lam, "tol": tol}

@@ -72,6 +72,10 @@ def scaled(table: Table, kind: str) -> tuple[Table, Scaling | None]:
 def unscaled(model: Any, scaling: Scaling | None) -> Any:
     """The fitted model with its coefficients in the units of the file."""
     if scaling is not None:
+        if hasattr(model, "certified_"):  # ρ is that of the scaled features
+            known = dict(model.certified_)
+            own = 1.0 if known["scale"] is None else known["scale"]
+            model.certified_ = {**known, "scale": own / scaling.scale}
         model.coef_ = model.coef_ / scaling.scale
     return model
 

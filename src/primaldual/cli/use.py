@@ -17,6 +17,18 @@ from .groups import Answer, Replaying
 from .options import DataFile, ModelFile, Task, TaskOption
 from .terminal import plural, printable, remark, say, say_json
 
+# What stands for a label that may be another one at the exact optimum.
+UNDECIDED = "undecided"
+
+
+Certified = Annotated[
+    bool,
+    typer.Option(
+        "--certified",
+        help="Labels that the exact optimum gives as well; the others are 'undecided'.",
+    ),
+]
+
 
 def predict(
     model: ModelFile,
@@ -30,6 +42,7 @@ def predict(
         bool,
         typer.Option("--proba", help="Probabilities as well: CSV with a column for each class."),
     ] = False,
+    certified: Certified = False,
 ) -> None:
     """Predict labels, one per line, for the examples of a file."""
     if output is not None:
@@ -41,7 +54,8 @@ def predict(
             f"{model}: {type(fitted).__name__} has no probabilities. Use a model with --loss "
             "logistic, probit or modified_huber."
         )
-    labels = as_spelt(kept, fitted.predict(given.X))
+    predicted = _certain(model, fitted, given.X) if certified else fitted.predict(given.X)
+    labels = as_spelt(kept, predicted)
     shares = fitted.predict_proba(given.X).tolist() if proba else None
     classes = as_spelt(kept, fitted.classes_) if hasattr(fitted, "classes_") else None
     if answer.as_json:
@@ -50,6 +64,15 @@ def predict(
         if output is None:
             say_json({**facts, **found})
             return
+    _write(output, labels, shares, classes)
+    if output is not None:
+        remark(f"{plural(len(labels), 'prediction', 'predictions')} written to {output}")
+        if answer.as_json:
+            say_json({**facts, "predictions": None, "probabilities": None, "output": str(output)})
+
+
+def _write(output: Path | None, labels: list[Any], shares: Any, classes: Any) -> None:
+    """One label per line, or CSV with the probabilities."""
     with _opened(output) as stream:
         writer = csv.writer(stream, lineterminator="\n")
         if shares is not None:
@@ -58,20 +81,30 @@ def predict(
         else:
             rows = ([label] if not isinstance(label, list) else label for label in labels)
             writer.writerows(rows)
-    if output is not None:
-        remark(f"{plural(len(labels), 'prediction', 'predictions')} written to {output}")
-        if answer.as_json:
-            say_json({**facts, "predictions": None, "probabilities": None, "output": str(output)})
+
+
+def _certain(model: Path, fitted: Any, X: Any) -> Any:
+    """Labels that the exact optimum gives as well, the others masked."""
+    if not hasattr(fitted, "predict_certified"):
+        raise ValueError(
+            f"{model}: {type(fitted).__name__} predicts numbers. Leave --certified out."
+        )
+    if not hasattr(fitted, "certified_"):
+        raise ValueError(
+            f"{model}: {type(fitted).__name__} has no certified predictions: they need two classes "
+            "or one against the rest, a regularisation, and a model of this version."
+        )
+    return fitted.predict_certified(X)
 
 
 def as_spelt(kept: Any, labels: Any) -> list[Any]:
     """Labels as they stood in the file that the model was trained on."""
     texts = kept.header.get("labels")
-    values: list[Any] = labels.tolist()
+    values: list[Any] = labels.tolist()  # None where a label is masked
     if texts is None:
-        return values
+        return [UNDECIDED if value is None else value for value in values]
     spelt = dict(zip(kept.estimator.classes_.tolist(), texts, strict=True))
-    return [spelt[value] for value in values]
+    return [UNDECIDED if value is None else spelt[value] for value in values]
 
 
 def score(

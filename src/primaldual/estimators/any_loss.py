@@ -153,6 +153,21 @@ class LinearClassifier(LinearClassifierBase):
             return near_one(exact, by_link(scores, link))
         return log(by_link(scores, link))
 
+    @available_if(_has_link)
+    def proba_bounds(self, X: Any) -> Any:
+        """Between which numbers the probabilities of the exact optimum are, for two classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples, 2)
+        """
+        link, _ = _LINKS[loss_name(as_loss(self.loss))]
+        return self._proba_bounds(X, link)
+
     def to_sklearn(self) -> Any:
         """A fitted scikit-learn model with the same decisions.
 

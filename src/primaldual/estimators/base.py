@@ -44,7 +44,7 @@ from .solving import Request, problems_on, solve_all, solve_one
 
 FORMATS = ("csr", "csc", "coo")
 # What is made from the outcome of a fit when it is asked for.
-ON_REQUEST = ("advice_", "history_")
+ON_REQUEST = ("advice_", "history_", "certified_")
 
 
 def regularisation(name: str, value: float, total_weight: float, loss_scale: float = 1.0) -> float:
@@ -73,6 +73,7 @@ class LinearModel(Inference, OnParts, CallbackSupportMixin, BaseEstimator):
     _strength = "C"
     _may_vanish = False  # whether the regularisation may be left out
     _has_classes = False
+    _certifies = True  # whether the gap is that of the coefficients
     _follows_precision = False  # whether float32 data gives float32 coefficients
     coef_: Any
     dual_coef_: Any
@@ -285,6 +286,16 @@ class LinearModel(Inference, OnParts, CallbackSupportMixin, BaseEstimator):
     def advice_(self) -> Advice:
         """The verdict on the two sides of the fitted problem, and what the theory says of them."""
         return self._outcome.advice()
+
+    @cached_property
+    def certified_(self) -> dict[str, Any]:
+        """How far the optimum may be: radius, and low and high of the intercept's distance."""
+        if self._certifies and not any(self._bare(1)):
+            return self._outcome.certified()
+        raise AttributeError(
+            f"{type(self).__name__} has no certified predictions"
+            + (" without a regularisation." if self._certifies else ".")
+        )
 
     @cached_property
     def history_(self) -> dict[str, Any]:

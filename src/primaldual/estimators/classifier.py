@@ -12,6 +12,7 @@ from .._types import FloatArray
 from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
+from .certified import CertifiedLabels
 from .checks import checked_weights, weights_of_classes
 from .known import known_of, require_none
 from .threading import threaded
@@ -20,7 +21,7 @@ from .threading import threaded
 DISCRETE = "iubUS"
 
 
-class LinearClassifierBase(LinearClassifierMixin, LinearModel):
+class LinearClassifierBase(CertifiedLabels, LinearClassifierMixin, LinearModel):
     """The shared part of the classifiers; not an estimator by itself."""
 
     _multi_label = False

@@ -126,6 +126,8 @@ class LogisticRegressionCV(LogisticRegression):
     _penalties = ("l2", "deprecated")  # for no penalty at all there is inf among the Cs
     __metadata_request__score = {"sample_weight": UNUSED}
 
+    _certifies = False  # it is not said which fit the gap is of
+
     def __init__(
         self,
         *,

@@ -105,6 +105,7 @@ class HuberRegressor(LinearRegressorBase):
         self.callback = callback
 
     _may_vanish = True
+    _certifies = False  # the gap is that of coefficients and scale
 
     def _require_parameters(self) -> None:
         super()._require_parameters()

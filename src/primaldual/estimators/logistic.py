@@ -299,6 +299,19 @@ class LogisticRegression(LinearClassifierBase):
             return near_one(exact, by_link(scores, expit))
         return log(by_link(scores, expit))
 
+    def proba_bounds(self, X: Any) -> Any:
+        """Between which numbers the probabilities of the exact optimum are, for two classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        lower, upper : arrays of shape (n_samples, 2)
+        """
+        return self._proba_bounds(X, expit)
+
     def to_sklearn(self) -> Any:
         """The equivalent fitted scikit-learn model.
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from .._types import FloatArray, IntArray
 from ..advice import Advice, advise
+from ..problem import Problem
 from ..problem.base import LinearProblem
 from ..result import Result, Status
+from .certified import ball_of, described
 
 
 class Outcome:
@@ -25,6 +27,8 @@ class Outcome:
         # Data in parts is never looked at as a whole.
         self.outline = Outline(problem) if hasattr(problem, "features") else None
         self.tol = tol
+        one_w = all(isinstance(result.problem, Problem) for result in results)
+        self.balls = [ball_of(result) for result in results] if one_w else []
 
     def advice(self) -> Advice:
         """The verdict on the first problem, both sides and the theory; the method is what ran."""
@@ -36,6 +40,15 @@ class Outcome:
             first, _, why = self.traces[0].notes[0].partition(": ")
             advice = advice.beginning_with(first, why)
         return advice.without_data()
+
+    def certified(self) -> dict[str, Any]:
+        """Where the optimum is, by the gap."""
+        if not self.balls:
+            raise AttributeError(
+                "certified predictions are not available for the softmax loss and after a fit on "
+                "data in parts. Use multi_class='ovr', or data in memory."
+            )
+        return described(self.balls)
 
     def history(self) -> dict[str, Any]:
         """One array per quantity, with an entry per check; ``output`` is the class or target."""

@@ -12,12 +12,13 @@ from ..losses.custom import as_loss
 from ..parts.collections import by_block, is_collection
 from .base import LinearModel, as_rows
 from .callbacks import with_callbacks
+from .certified import CertifiedScores
 from .checks import checked_weights, require_dense
 from .known import known_of, require_none
 from .threading import threaded
 
 
-class LinearRegressorBase(RegressorMixin, LinearModel):
+class LinearRegressorBase(CertifiedScores, RegressorMixin, LinearModel):
     """The shared part of the regressors; not an estimator by itself."""
 
     _strength = "alpha"

@@ -73,6 +73,8 @@ class RidgeCV(RidgeSearch, Ridge):
     0.01
     """
 
+    _certifies = False  # it is not said which fit the gap is of
+
     def __init__(
         self,
         alphas: Any = (0.1, 1.0, 10.0),
@@ -203,6 +205,8 @@ class RidgeClassifierCV(RidgeSearch, RidgeClassifier):
     """
 
     _default_score = "accuracy"
+
+    _certifies = False  # it is not said which fit the gap is of
 
     def __init__(
         self,

@@ -216,6 +216,13 @@ class Problem:
                 return at_zero  # whatever the labels: the weights have mean 1
         return float(sum_values(self.loss, np.zeros(1), self.y, self.sample_weight)) / self.n
 
+    def without_data(self) -> Problem:
+        """The loss, the targets and the weights, from which a best intercept can be found."""
+        made = copy.copy(self)
+        for name in ("matrix", "features", "examples"):
+            made.__dict__.pop(name, None)
+        return made
+
     def take(self, examples: IntArray) -> Problem:
         """The problem on some of the examples, with the same λ and the same mean weight."""
         weights = self.sample_weight[examples]
