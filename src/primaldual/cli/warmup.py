@@ -230,7 +230,9 @@ def _compile_text(loss: str) -> None:
 
     X = zipf_text(d=300, n=100, seed=0)
     for intercept in (False, True):
-        problem = Problem(X, _allowed(labels(X, seed=1), loss), loss, lam=0.01, fit_intercept=intercept)
+        problem = Problem(
+            X, _allowed(labels(X, seed=1), loss), loss, lam=0.01, fit_intercept=intercept
+        )
         str(advise(problem))
         solve(problem, seed=0)
 
