@@ -19,7 +19,7 @@ from .._types import FloatArray
 from ..problem import Problem
 from ..problem.coordinates import Coordinates
 from ..result import Result
-from .known import to_dense
+from .folds import to_dense
 
 # One rounding of a number in double and in single precision.
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
