@@ -239,6 +239,7 @@ class Costs:
         self.quadratic = loss.quadratic
         self.curved = loss.strictly_convex and not loss.quadratic
         self.small = is_small(problem)
+        self.local = problem.is_smooth and problem.beta == math.inf  # φ'' has no bound
         self.brief = product_work(problem) <= BRIEF_PRODUCT
         self.examples = (MACHINE.example if self.curved else MACHINE.example_closed) * self.n
 
@@ -276,10 +277,7 @@ class Costs:
         return self._bound(self.problem.features)
 
     def _bound(self, side: Coordinates) -> float:
-        p = self.problem
-        if p.is_smooth and p.beta == math.inf:
-            return replace(side, beta=p.curvature).bound
-        return side.bound
+        return (replace(side, beta=self.problem.curvature) if self.local else side).bound
 
     def nearly_orthogonal(self) -> bool:
         """Whether the examples are, by a sample of their angles."""
