@@ -125,7 +125,6 @@ class LogisticRegressionCV(LogisticRegression):
     l1_ratio = 0.0  # that of the L2 penalty
     _penalties = ("l2", "deprecated")  # for no penalty at all there is inf among the Cs
     __metadata_request__score = {"sample_weight": UNUSED}
-
     _certifies = False  # it is not said which fit the gap is of
 
     def __init__(
