@@ -228,13 +228,19 @@ def _quadratic_program(problem: Problem) -> tuple[np.ndarray, float, float]:
     X, y, c, lam_n = dense_data(problem), problem.y, problem.sample_weight, problem.lam * problem.n
     if problem.loss.classification:
         S, g = np.diag(y), np.full(problem.n, -1.0)
+    elif hasattr(problem.loss, "quantile"):
+        S, g = np.eye(problem.n), -y
     else:
         epsilon = problem.loss.epsilon
         S, g = np.hstack([np.eye(problem.n), -np.eye(problem.n)]), epsilon - np.concatenate([y, -y])
         c = np.concatenate([c, c])
     Q = S.T @ X @ X.T @ S / lam_n
     sums = S.sum(axis=0)
-    balance = {"type": "eq", "fun": lambda u: sums @ u, "jac": lambda u: sums}
+    low = np.zeros(len(g))  # α = S (u + low): of the pinball loss α_j begins at (τ − 1) c_j
+    if hasattr(problem.loss, "quantile"):
+        low = (problem.loss.quantile - 1.0) * c
+        g = g + Q @ low
+    balance = {"type": "eq", "fun": lambda u: sums @ (u + low), "jac": lambda u: sums}
     found = optimize.minimize(
         lambda u: 0.5 * u @ Q @ u + g @ u, 0.3 * c, jac=lambda u: Q @ u + g, method="SLSQP",
         bounds=[(0.0, most) for most in c], constraints=[balance] if problem.fit_intercept else [],
@@ -250,13 +256,13 @@ def _quadratic_program(problem: Problem) -> tuple[np.ndarray, float, float]:
     if problem.fit_intercept:
         intercept = -float((sums[free] * slope).mean())
         A = np.block([[A, sums[free, None]], [sums[free], np.zeros(1)]])
-        right = np.append(-slope - intercept * sums[free], -sums @ u)
+        right = np.append(-slope - intercept * sums[free], -sums @ (u + low))
     change = np.linalg.lstsq(A, right, rcond=1e-11)[0]
     u[free] += change[: free.sum()]
     if problem.fit_intercept:
         intercept += float(change[-1])
     assert ((u >= -1e-12) & (u <= c + 1e-12)).all()
-    w = X.T @ (S @ u) / lam_n
+    w = X.T @ (S @ (u + low)) / lam_n
     return w, intercept, primal_value(problem, w, intercept)
 
 

@@ -290,7 +290,7 @@ class LinearModel(Inference, OnParts, CallbackSupportMixin, BaseEstimator):
     @cached_property
     def certified_(self) -> dict[str, Any]:
         """How far the optimum may be: radius, and low and high of the intercept's distance."""
-        if self._certifies and not any(self._bare(1)):
+        if self._certifies and not any(self._bare(np.size(self._strengths()))):
             return self._outcome.certified()
         raise AttributeError(
             f"{type(self).__name__} has no certified predictions"
