@@ -96,7 +96,7 @@ def test_every_loss_and_sampling_of_the_readme_exists():
         assert name in METHODS
     for name in re.findall(r'loss="(\w+)"', text):
         assert name in LOSSES
-    assert len(LOSSES) == 12 and "Twelve losses" in text
+    assert len(LOSSES) == 16 and "Sixteen losses" in text
 
 
 def test_readme_starts_with_an_example():

@@ -266,7 +266,51 @@ def _probit(loss: Any) -> Any:
     return lambda z, y: minus_log(y * z), _on(0, mp.inf, conjugate)
 
 
+def _pinball(gamma: Any) -> Any:
+    """The pinball loss smoothed by γ."""
+
+    def of(loss: Any) -> Any:
+        tau, g = mp.mpf(loss.quantile), mp.mpf(gamma(loss))
+
+        def value(z: Any, y: Any) -> Any:
+            p = min(max((z - y) / g, -tau), 1 - tau)
+            return p * (z - y) - g * p**2 / 2
+
+        def conjugate(a: Any, y: Any) -> Any:
+            moved = _inside(a, tau - 1, tau)
+            return mp.inf if moved is None else g * moved**2 / 2 - moved * y
+
+        return value, conjugate
+
+    return of
+
+
+def _poisson(loss: Any) -> Any:
+    def conjugate(a: Any, y: Any) -> Any:
+        q = y - a
+        if q < -EDGE * max(1, y):
+            return mp.inf
+        q = max(q, mp.mpf(0))
+        return _entropy(q) - q - _entropy(y) + y
+
+    return lambda z, y: mp.exp(z) - y * z + _entropy(y) - y, conjugate
+
+
+def _gamma(loss: Any) -> Any:
+    def conjugate(a: Any, y: Any) -> Any:
+        if a < -1 - EDGE:
+            return mp.inf
+        a = max(a, mp.mpf(-1))
+        return _entropy(1 + a) - a * (1 + mp.log(y))
+
+    return lambda z, y: z + y * mp.exp(-z) - mp.log(y) - 1, conjugate
+
+
 FORMULAS: dict[str, Any] = {
+    "Pinball": _pinball(lambda loss: 1e-300),
+    "SmoothedPinball": _pinball(lambda loss: loss.smoothing),
+    "Poisson": _poisson,
+    "Gamma": _gamma,
     "Squared": _squared,
     "Logistic": _logistic,
     "SquaredHinge": _squared_hinge,
