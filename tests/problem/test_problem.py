@@ -59,7 +59,9 @@ def test_the_certificate_is_the_difference_of_the_two_values(name, seed, scale):
     problem = reference_problem(name)
     w, alpha = random_pair(problem, seed, scale)
     proof = problem.certify(w, alpha)
-    rounding = 1e-12 * (1 + abs(proof.primal) + abs(proof.dual))
+    # Where φ' has no bound, exp multiplies the rounding of margins of some 100, which gaps contain.
+    digits = 1e-12 if problem.beta < np.inf or not problem.is_smooth else 1e-11
+    rounding = digits * (1 + abs(proof.primal) + abs(proof.dual))
     assert proof.gap >= 0
     assert proof.primal == pytest.approx(problem.primal(w), rel=1e-14)
     assert proof.primal - proof.dual == pytest.approx(proof.gap, abs=rounding)
@@ -82,7 +84,7 @@ def test_the_gap_of_a_primal_point_is_its_squared_gradient(name, seed, scale):
     assert together.gap == pytest.approx(expected, rel=1e-6, abs=1e-9 * (1 + alone.primal))
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", REFERENCE_OPTIMA)
 def test_optimal_values_have_all_printed_digits(name):
     problem = reference_problem(name)
     value, w, alpha = REFERENCE_OPTIMA[name]
@@ -96,7 +98,7 @@ def test_optimal_values_have_all_printed_digits(name):
     assert problem.certify(w, alpha).gap <= enough
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", REFERENCE_OPTIMA)
 def test_each_optimum_gives_the_other(name):
     """w* = w(α*) and α*_j = −φ'(⟨x_j, w*⟩), with the minus sign."""
     problem = reference_problem(name)

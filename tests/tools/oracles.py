@@ -62,6 +62,8 @@ def reference_problem(name: str, **options: Any) -> Problem:
     """The reference instance with the loss ``name``."""
     loss = reference_loss(name)
     X, y, lam = reference_instance(reference_kind(loss))
+    if getattr(loss, "targets", "any") != "any":
+        y = np.exp(y)
     return Problem(X, y, **{"loss": loss, "lam": lam, **options})
 
 

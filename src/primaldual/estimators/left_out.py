@@ -186,7 +186,7 @@ def _by_eigenvectors(
     values, vectors = linalg.eigh(matrix)
     if constant:
         values, vectors = values[:-1], vectors[:, :-1]
-    if is_inaccurate(values[0]):
+    if values.size and is_inaccurate(values[0]):  # none is left of a single example
         return None
     c = alphas / (np.maximum(values, 0.0)[:, None] + alphas)
     return Decomposition(lambda part: vectors[part], vectors.T @ Y, c, True)

@@ -7,8 +7,8 @@ from typing import Any
 # Inserted into the docstrings below "Parameters".
 SHARED = """tol : float, default=1e-6
         The certified relative duality gap at which to stop: the objective is then above its
-        minimum by at most ``tol`` times its value at zero coefficients. Small problems with a
-        smooth loss are solved more accurately, since it costs nothing.
+        minimum by at most ``tol`` times its value at zero coefficients. Small problems are
+        solved more accurately, since it costs nothing.
     max_iter : int or None
         Passes over the data at most; a Newton step counts as one. None: no limit.
     side : {"auto", "primal", "dual"}, default="auto"

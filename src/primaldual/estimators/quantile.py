@@ -99,6 +99,12 @@ class QuantileRegressor(MeanLoss, LinearRegressorBase):
         self.callback = callback
         self.penalty_weights = penalty_weights
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # R² compares with the mean, which is near the median at most.
+        tags.regressor_tags.poor_score = not np.all(np.equal(self.quantile, 0.5))
+        return tags
+
     def _require_parameters(self) -> None:
         super()._require_parameters()
         try:
