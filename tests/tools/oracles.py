@@ -173,7 +173,7 @@ def random_problem(
     y = rng.standard_normal(n)
     if kind.classification:
         y = np.where(y > np.median(y), 1.0, -1.0)
-    elif kind().targets != "any":
+    elif getattr(kind, "targets", "any") != "any":
         y = np.exp(y)
     data = sparse.csr_array(X) if as_sparse else X
     return Problem(data, y, loss=loss, lam=lam, **options)

@@ -380,7 +380,7 @@ class LogisticRegressionCV(LogisticRegression):
         """Coefficients, intercepts and passes for every C, each started where the last point."""
         total = float(len(codes) if weights is None else weights.sum())
         lams = np.array([self._lam(float(C), total, X) for C in self.Cs_])
-        count, request = len(self.classes_), self._request()._replace(polished=False)
+        count, request = len(self.classes_), self._request()
         if not self._is_softmax():
             found = [
                 walk(self._first_problem(X, column, "logistic", 1.0, weights), lams, request)

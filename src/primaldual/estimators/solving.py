@@ -35,7 +35,6 @@ class Request(NamedTuple):
     side: str
     seed: Any
     n_jobs: int | None = None  # threads
-    polished: bool = True  # whether small problems are solved to rounding
 
 
 def problems_on(
@@ -97,7 +96,7 @@ def solve_one(
         start = Start(start[0], start[1], is_guess=True)
     stored = well_stored(problem) if isinstance(problem, Problem) else problem
     in_memory = not isinstance(problem, PartsProblem)
-    to_rounding = request.polished and in_memory and is_small(stored)
+    to_rounding = in_memory and is_small(stored)
     least = SMALL_GAP if problem.is_smooth else SMALL_GAP_OF_KINKS
     return solve(
         problem,
