@@ -170,10 +170,11 @@ def _compile_reader() -> None:
     from pathlib import Path
 
     from .. import files
+    from ..writing import write_text
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "tiny.svm"
-        place.write_text("1 1:0.5\n-1 2:1\n")
+        write_text(place, "1 1:0.5\n-1 2:1\n")
         files.read(place)
 
 

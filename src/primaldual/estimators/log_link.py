@@ -93,7 +93,7 @@ class LogLinkRegressor(MeanLoss, LinearRegressorBase):
 
     @by_block
     def predict(self, X: Any) -> Any:
-        """The predicted means, exp(X coef_ + intercept_).
+        """The predicted means, ``exp(X @ coef_ + intercept_)``.
 
         Parameters
         ----------
