@@ -19,8 +19,9 @@ def run(*arguments):
 
 def test_rounds_and_the_agreement_with_memory_are_printed():
     line = run("--data", "digits", "--workers", "", "--parts", "2").splitlines()[1]
-    name, n, d, fits, count, rounds, gap, apart = line.split()[:8]
+    name, n, d, fits, count, rounds, expected, _, gap, apart = line.split()[:10]
     assert (name, n, d, fits, count) == ("digits", "1797", "64", "10", "2")
+    assert expected == "(9"  # rounds, by the advice on the problem
     assert int(rounds) <= 15 and float(gap) <= 1e-6 and float(apart) <= 1e-6
 
 

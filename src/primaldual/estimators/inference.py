@@ -108,7 +108,7 @@ def loo(
     >>> found.error < 0.05 * found.scale
     True
     >>> round(float(((found.predictions > 0) == y).mean()), 3)
-    0.975
+    0.977
     """
     model = clone(estimator).set_params(tol=min(estimator.tol, EXACT))
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)

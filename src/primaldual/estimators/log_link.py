@@ -169,7 +169,7 @@ class PoissonRegressor(LogLinkRegressor):
     >>> from primaldual.estimators import PoissonRegressor
     >>> model = PoissonRegressor().fit([[1, 2], [2, 3], [3, 4], [4, 3]], [12, 17, 22, 21])
     >>> model.coef_.round(3), round(float(model.intercept_), 3)
-    (array([0.121, 0.158]), 2.088)
+    (array([0.121, 0.158]), 2.089)
     """
 
     _loss, _power = "poisson", 1
@@ -209,7 +209,7 @@ class GammaRegressor(LogLinkRegressor):
     >>> from primaldual.estimators import GammaRegressor
     >>> model = GammaRegressor().fit([[1, 2], [2, 3], [3, 4], [4, 3]], [19, 26, 33, 30])
     >>> model.coef_.round(3), round(float(model.intercept_), 3)
-    (array([0.073, 0.067]), 2.896)
+    (array([0.073, 0.067]), 2.897)
     """
 
     _loss, _power = "gamma", 2
