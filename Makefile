@@ -27,10 +27,13 @@ coverage: $(VENV)/.dev
 	-NUMBA_DISABLE_JIT=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q --no-header --tb=no -r N \
 	  -W ignore::RuntimeWarning --cov=primaldual --cov-report=term $(COVERED)
 
+# mypy fails where it cannot write its cache: on a read-only file system it keeps none.
+MYPY_CACHE = $(shell test -w . || echo --cache-dir=/dev/null)
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy $(MYPY_CACHE)
 	$(BIN)/codespell
 
 bench: $(VENV)/.bench
