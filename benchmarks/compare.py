@@ -91,8 +91,16 @@ class Tree:
 
 def kept_folder() -> Path:
     """Where the sources and kernels of revisions are kept."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "primaldual-bench" / "compare"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        (home / "primaldual-bench").mkdir(parents=True, exist_ok=True)
+    except OSError:
+        writable = False
+    else:
+        writable = os.access(home / "primaldual-bench", os.W_OK)
+    if not writable:  # a read-only file system: among the temporary files
+        home = Path(tempfile.gettempdir())
+    return home / "primaldual-bench" / "compare"
 
 
 def tree_of(revision: str | None) -> Tree:

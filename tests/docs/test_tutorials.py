@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +58,9 @@ def test_tutorials_pass_the_linter(written):
 def test_tutorials_pass_the_type_checker(written):
     pytest.importorskip("mypy")
     paths = [str(path) for path in written if path.stem in TYPED]
-    run("mypy", "--config-file", "pyproject.toml", "--no-error-summary", *paths)
+    # mypy fails where it cannot write its cache, as on a read-only file system.
+    kept = [] if os.access(ROOT, os.W_OK) else [f"--cache-dir={os.devnull}"]
+    run("mypy", *kept, "--config-file", "pyproject.toml", "--no-error-summary", *paths)
 
 
 @pytest.mark.parametrize("name", TUTORIALS)
