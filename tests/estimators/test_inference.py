@@ -21,6 +21,7 @@ from primaldual.estimators import (
     LinearSVR,
     LogisticRegression,
     LogisticRegressionCV,
+    PoissonRegressor,
     Ridge,
     RidgeClassifier,
     RidgeCV,
@@ -263,3 +264,20 @@ def test_ridge_cv_and_loo_have_one_leave_one_out():
     np.testing.assert_allclose(chosen.cv_results_[:, 0], errors, rtol=1e-8)
     theirs = linear_model.RidgeCV([3.0], store_cv_results=True).fit(XD, YD)
     np.testing.assert_allclose(theirs.cv_results_[:, 0], errors, rtol=1e-6)
+
+
+def test_what_the_hessian_knows_nothing_of_is_refused():
+    rng = np.random.default_rng(0)
+    X, offset = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    y = X[:, 0] + rng.standard_normal(60) > 0
+    plain = LogisticRegression().fit(X, y)
+    for known in ({"offset": offset}, {"prior": plain}):
+        with pytest.raises(ValueError, match="no solution for this X and y"):
+            LogisticRegression().fit(X, y, **known).summary(X, y)
+    with pytest.raises(ValueError, match="no solution for this X and y"):
+        plain.summary(X[::-1], y)
+    weighted = PoissonRegressor(penalty_weights=[1, 9, 1])
+    with pytest.raises(TypeError, match="a penalty per feature"):
+        loo(weighted, X, y)
+    with pytest.raises(TypeError, match="a penalty per feature"):
+        weighted.fit(X, y).summary(X, y)

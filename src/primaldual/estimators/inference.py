@@ -20,6 +20,9 @@ from .curvature import Curvature
 from .folds import to_dense
 from .left_out import leave_one_out
 
+# Coefficients whose own gap is above this, at the default tol, solve another problem: a pair of w
+# and α with a gap of tol has a w with one of up to some hundred times tol.
+SOLVED, DEFAULT_TOL = 1e-3, 1e-6
 # The relative gap to which the models that are compared are solved: the difference between two of
 # them is to be that of the data.
 EXACT = 1e-12
@@ -148,11 +151,23 @@ def smooth_problems(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Prob
             "the softmax loss has one Hessian for all classes, which is not factored here. Use "
             "LogisticRegression(multi_class='ovr')."
         )
+    if getattr(model, "penalty_weights", None) is not None:
+        raise TypeError(
+            f"{name} has a penalty per feature, of which the Hessian here knows nothing. Use "
+            "penalty_weights=None, with the columns of X divided by the roots of the weights."
+        )
     problems = copy.copy(model)._prepared(X, y, sample_weight)
     if not problems[0].is_smooth:
         raise TypeError(
             f"the loss of {name} has kinks, where a Hessian says nothing. Use a smooth loss."
         )
+    for problem, w in zip(problems, np.atleast_2d(to_dense(model.coef_)), strict=True):
+        gap = problem.certify(np.asarray(w, dtype=np.float64)).relative_gap
+        if gap > max(SOLVED, SOLVED * model.tol / DEFAULT_TOL):
+            raise ValueError(
+                f"coef_ is no solution for this X and y: its relative gap is {gap:.1e}. Give the "
+                "data of the fit; an offset or prior that it was given is not known here."
+            )
     return list(problems)
 
 
