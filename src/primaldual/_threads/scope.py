@@ -14,8 +14,6 @@ DISPATCH = 40_000
 # Nonzeros, or entries of dense rows four times as many, of a part at least: some 0.3 ms, of which
 # handing over takes a seventh. Work of fewer than two parts is done by one thread, as one part.
 PART = 1 << 18
-# Parts of a sum at most, so that it is no great sum itself.
-MOST_PARTS = 16
 
 
 @dataclass
